@@ -133,7 +133,7 @@ PHRASES: dict[int, str] = {
     Sign.BINDING: r"""
         no: no (?:more|less|later|fewer|earlier|other|new) \w
         most least: at (?:most|least)
-        not: (?:do|may|must) not\b
+        not: (?:do|may|must) not\b|(?:ask|asks|asked|want|wants|wanted|prefer|prefers)(?: \w+)? not to\b
         limits off-limits: off[- ]limits
         sure: make sure
         from: from now on

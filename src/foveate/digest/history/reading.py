@@ -338,6 +338,10 @@ class Reader:
             elif new.kind in ("asked", "said"):
                 new.kind = "value"
         removed = {id(statements[old]): statements[new] for old, new in found.removed.items()}
+        for one, before in found.together.items():
+            if statements[one].text and statements[before].text:
+                _append(statements[before], statements[one])
+                removed[id(statements[one])] = statements[before]
         self._join([(statements[old], statements[new]) for old, new in found.followed.items()], removed)
         self.statements = [
             one for one in self.statements if one.text and (one.speaker != "tool" or one.kind != "said")
@@ -374,6 +378,13 @@ class Reader:
                 newest.kind = old.kind
             self.gone.add(old.text)
             old.text = ""
+
+
+def _append(first: Statement, second: Statement) -> None:
+    """Add the words of a statement to those of another one of its message."""
+    if second.weight > first.weight:
+        first.kind, first.speaker = second.kind, second.speaker
+    first.text, first.weight, second.text = f"{first.text} {second.text}", first.weight + second.weight, ""
 
 
 def _may_be_goal(statement: Statement) -> bool:

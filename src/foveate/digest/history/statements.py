@@ -32,7 +32,7 @@ _ABBREVIATION = re.compile(
 _LEANS = re.compile(
     "(?:"
     + one_of("""
-        but|except|unless|otherwise|because|since then|though|although|however|it|its|it's|that|that's|this|these
+        but|except|unless|otherwise|because|since then|though|although|however|it|its|it's|that|that's|this|these|their
         those|they|them|not even|even if|only if|only when|also not|nor|neither|likewise|same for|same goes|the same
         the reason|reason:|so that|and|or|then|until|in that case|if not|if so|which|he|she|either|aber|außer|ausser
         sonst|weil|denn|allerdings|es|das|dies|diese|sie|auch nicht|und|oder|jedoch|nur wenn|grund|mais|sauf|sinon

@@ -92,6 +92,8 @@ class Superseded(Struct, frozen=True):
     """Statements by index, and the later statements that may replace them."""
     removed: Mapping[int, int]
     """Statements by index that lost a sentence, and the later ones that replaced it."""
+    together: Mapping[int, int]
+    """Statements by index, and earlier ones of the same message that are about the same older statement."""
 
 
 def find_superseded(statements: Sequence[Statement]) -> Superseded:
@@ -107,6 +109,7 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
         search.heirs,
         search.followers(),
         search.removed,
+        search.together,
     )
 
 
@@ -126,6 +129,7 @@ class _Search:
         self.followed: dict[int, tuple[Claim, Claim, float]] = {}
         """Statements by index: a sentence, the later one that may replace it, and how likely that is."""
         self.removed: dict[int, int] = {}
+        self.together: dict[int, int] = {}
         self.sizes = Counter(statement.turn for statement in statements)
         """How many statements each message has."""
         self.likeness = Likeness(statements, self.by_owner, self.posted)
@@ -279,10 +283,18 @@ class _Search:
             is_echo = likelihood > 0.0 and outdated in old.terms.values
             if (likelihood < least and not is_echo) or old.owner == claim.owner:
                 continue
-            if old.owner not in self.followed or likelihood >= self.followed[old.owner][2]:
+            _, other, most = self.followed.get(old.owner, (old, claim, 0.0))
+            if other.owner != claim.owner and self._are_spoken_together(other, claim):
+                self.together[claim.owner] = self.together.get(other.owner, other.owner)
+            if likelihood >= most:
                 self.followed[old.owner] = old, claim, likelihood
                 if confirms and self.statements[old.owner].confirms and likelihood >= _SURE_VERSION:
                     self._remove(old, claim)
+
+    def _are_spoken_together(self, one: Claim, other: Claim) -> bool:
+        """Return whether two sentences stand in one short message."""
+        turn = self.statements[one.owner].turn
+        return turn == self.statements[other.owner].turn and bool(turn) and self.sizes[turn] <= _SPOKEN
 
     def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace the older sentence that the newer one most likely corrects, if there is one."""

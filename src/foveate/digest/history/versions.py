@@ -100,7 +100,8 @@ class Versions:
         is_same = _have_one_subject(a, b) or (is_value and _begin_alike(a, b))
         if not (is_value or is_same or new.signs & Sign.UPDATE) and self._is_formula(old, new):
             return 0.0
-        is_other_limit = is_value and bool(names or is_same) and not (old.denies and new.denies)
+        is_amount = len(common) > 1 and _are_amounts(a, difference.old, b, difference.new)
+        is_other_limit = is_value and bool(names or is_same or is_amount) and not (old.denies and new.denies)
         if old.signs & new.signs & Sign.BINDING and not (is_cue or is_other_limit):
             return 0.0  # Rules add up.
         sameness, share = self._likeness.sameness(difference), self._likeness.containment(difference)
@@ -223,6 +224,18 @@ def _is_unsited_name(difference: Contrast, old: Terms, new: Terms) -> bool:
     if difference.is_sited or not difference.old or kind_of_value(difference.old) != "name":
         return False
     return not (difference.gone.isdisjoint(old.values) and difference.come.isdisjoint(new.values))
+
+
+def _are_amounts(old: Terms, a: str, new: Terms, b: str) -> bool:
+    """Return whether two values are numbers of one unit: `90 euros` and `70 euros`."""
+    if not a or kind_of_value(a) != "number":
+        return False
+    return _unit(old, a) == _unit(new, b) != ""
+
+
+def _unit(terms: Terms, value: str) -> str:
+    place = terms.places[value] + 1
+    return next((term for term, other in terms.places.items() if other == place), "")
 
 
 def _label(terms: Terms, value: str) -> str:
