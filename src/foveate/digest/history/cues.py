@@ -24,7 +24,7 @@ _NAMED = re.compile(
     r"(?<!\w)(?:"
     + one_of(r"""
         instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)
-        leave out|remove|take out|omit|skip|no more
+        leave out|remov(?:e|ed)|delete[ds]?|retired?|take out|omit|skip|no more
         drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
         anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de
         ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica|вместо|больше не|забудь

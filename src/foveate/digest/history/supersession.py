@@ -196,7 +196,9 @@ class _Search:
         for old, (_, new, score) in self.followed.items():
             if (link := self.followed.get(new.owner)) and link[0] is not new:
                 weaker.add(old if score < link[2] else new.owner)
-        return {old: new.owner for old, (_, new, _) in self.followed.items() if old not in weaker}
+        return {
+            self.together.get(old, old): new.owner for old, (_, new, _) in self.followed.items() if old not in weaker
+        }
 
     # ------------------------------------------------------------------------------------------------- comparing
 

@@ -204,7 +204,7 @@ _SHAPES = (
     ("time", re.compile(r"\d{1,2}:\d\d")),
     ("ordinal", re.compile(r"\d+(?:st|nd|rd|th)\Z")),
     ("number", re.compile(r"[$€£¥]?\d[\d.,]*[%€$£¥]?\Z")),
-    ("identifier", re.compile(r"(?=.*\d)\w+[-_.]\S|\w+\d|\d+\w")),
+    ("identifier", re.compile(r"(?=.*\d)\w+[-_.]\S|\w+\d|\d+\w|\w*[^\W_]_[^\W_]")),
 )
 
 

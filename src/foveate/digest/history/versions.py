@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from .claims import Claim
 from .contrasts import DENIALS, Contrast, contrast
+from .cues import named_things
 from .likeness import SHORT_MESSAGE, Likeness, is_other_value, may_be_alike
 from .signs import Sign
 from .terms import Terms, kind_of_value, shape_of_value
@@ -67,7 +68,8 @@ class Versions:
             return 0.0
         if len(common) == 1 and (self._is_usual(old) or self._is_usual(new)):
             return 0.0
-        is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
+        is_gone = _names_as_gone(old, new)
+        is_strong = is_gone or bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
         is_cue = is_strong or (later.is_authoritative and self._announces(new))
         is_between_users = later.is_authoritative and earlier.is_authoritative
         if (is_between_users or (is_cue and later.speaker == "user")) and self._is_spoken(later, earlier):
@@ -79,7 +81,7 @@ class Versions:
         if not (later.is_authoritative or is_about or len(common) > 1):
             return 0.0
         return max(
-            self._of_one_subject(old, new), self._of_model(old, new, later.is_authoritative, is_strong, is_about)
+            self._of_one_subject(old, new), self._of_model(old, new, later.is_authoritative, is_strong, is_about, is_gone)
         )
 
     def _of_user(self, old: Claim, new: Claim, a: Terms, b: Terms, is_strong: bool, is_cue: bool) -> float:
@@ -107,7 +109,7 @@ class Versions:
         sameness, share = self._likeness.sameness(difference), self._likeness.containment(difference)
         if is_same and (is_value or len(common) > 1):
             is_likely = True
-        elif names and (is_strong or (is_cue and old.denies != new.denies)):
+        elif names and (is_strong or (is_cue and (_swaps(names, a, b) or old.denies != new.denies))):
             is_likely = share >= (_EXACT if any(shape_of_value(term) != "name" for term in names) else _NAMED)
         elif len(common) > 1:
             is_value = is_value and not _is_unsited_name(difference, a, b)
@@ -150,7 +152,9 @@ class Versions:
                     best = max(best, self._likeness.sameness(difference))
         return best
 
-    def _of_model(self, old: Claim, new: Claim, is_by_user: bool, is_strong: bool, is_about: bool) -> float:
+    def _of_model(
+        self, old: Claim, new: Claim, is_by_user: bool, is_strong: bool, is_about: bool, is_gone: bool
+    ) -> float:
         """Return how likely a sentence is a newer version of an older one, if a model wrote one of them."""
         least = (_WITH_CUE if is_strong else _OTHER) if is_by_user else _MODEL
         best = 0.0
@@ -163,7 +167,7 @@ class Versions:
             is_value = is_other_value(old.terms, terms, difference)
             is_value = is_value or (len(common) > 2 and _gives_other(old.terms, terms))
             is_likely = is_about or (is_by_user and (is_value or is_strong))
-            is_likely = is_likely and not difference.is_subject
+            is_likely = is_likely and (is_gone or not difference.is_subject)
             is_same = is_value and (_have_one_subject(old.terms, terms) or _begin_alike(old.terms, terms))
             score = self._likeness.sameness(difference)
             if (is_likely or is_same) and score >= least:
@@ -194,6 +198,12 @@ class Versions:
         """Return whether two sentences begin alike without a change, or like a third one: they are no versions."""
         begin = _beginning(old.text)
         return begin == _beginning(new.text) and (self._begins[begin] > _TWICE or not new.signs & Sign.CHANGE)
+
+
+def _names_as_gone(old: Claim, new: Claim) -> bool:
+    """Return whether a sentence says that a value of an older one is gone: `deleted release/7`."""
+    shared = old.terms.values & new.terms.values
+    return bool(shared) and any(names <= old.terms.all and names & shared for names in named_things(new.text))
 
 
 def _clauses(old: Claim, new: Claim) -> list[tuple[Terms, Terms]]:
@@ -241,6 +251,12 @@ def _unit(terms: Terms, value: str) -> str:
 def _label(terms: Terms, value: str) -> str:
     """Return the word before a value."""
     return terms.links[value][0] if value else ""
+
+
+def _swaps(names: Sequence[str], old: Terms, new: Terms) -> bool:
+    """Return whether a clause has another identifier besides one of those in common."""
+    shapes = {shape_of_value(name) for name in names} - {"name"}
+    return any(shape_of_value(value) in shapes for value in new.values - old.all)
 
 
 def _may_give_other(old: Terms, new: Terms) -> bool:
