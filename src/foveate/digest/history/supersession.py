@@ -282,7 +282,7 @@ class _Search:
         least = _ALSO * score if confirms else score
         outdated = contrast(best.terms, claim.terms).old
         for likelihood, old in likely:
-            is_echo = likelihood > 0.0 and outdated in old.terms.values
+            is_echo = likelihood > 0.0 and (outdated in old.terms.values or bool(old.signs & Sign.QUESTION))
             if (likelihood < least and not is_echo) or old.owner == claim.owner:
                 continue
             _, other, most = self.followed.get(old.owner, (old, claim, 0.0))

@@ -24,6 +24,7 @@ _STOP = words("""
     a an the this that these those it its it's is are was were be been being am to of in on at by for from with
     as and or but so if then than too very just also we you i he she they our your my his her their us me him
     them will would shall can could should may do does did done have has had having there here what which who
+    everyone everybody anyone anybody someone everything anything something
     when where how why all any each some such own same other into onto over under about up down out off please
     let's let lets we'll i'll you'll they'll we're i'm you're they're i've we've you've they've i'd we'd you'd he's
     she's that's there's here's what's who's again still already yet only always must

@@ -99,6 +99,8 @@ class Versions:
             return 0.0
         names = _names_among(rare, a, b)
         is_value = _gives_other(a, b)
+        if difference.is_subject and not (is_value or names or is_cue or _may_give_other(a, b)):
+            return 0.0
         is_same = _have_one_subject(a, b) or (is_value and _begin_alike(a, b))
         if not (is_value or is_same or new.signs & Sign.UPDATE) and self._is_formula(old, new):
             return 0.0
