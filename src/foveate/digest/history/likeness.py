@@ -155,8 +155,10 @@ class Likeness:
         if (claim.text[0] in _MARKUP and not _FLAG.match(claim.text)) or _TAG.search(claim.text):
             return True
         before, _, rest = claim.text.partition(": ")
-        if speaker != "assistant" or before.count(" ") < _LEAD_IN or rest.count(" ") <= _LABELLED:
+        if before.count(" ") < _LEAD_IN or speaker not in ("assistant", "summary"):
             return False
+        if ": " not in rest and (rest.count(" ") <= _LABELLED or (speaker == "summary" and before.count(" ") <= _OPENING)):
+            return False  # A value with its label, or a sentence of a user.
         is_opening = before.count(" ") <= _OPENING and bool(signs_of(before) & Sign.CHANGE)
         return not is_opening  # "I was wrong: ..."
 

@@ -30,8 +30,8 @@ _ONE, _ONE_TOPIC = 0.45, 0.3
 one is about."""
 _MODEL, _SUBJECT = 0.5, 0.5
 """The same for a sentence of a model, and the share of the smaller clause if both have one subject."""
-_RESULT = 0.5
-"""Share of the smaller clause, if the newer one is the line of a result."""
+_RESULT, _LABELLED = 0.5, 2
+"""Share of the smaller clause, and words in common, if the newer one is the line of a result."""
 _WITH_CUE = 0.32
 """The same for what a user says with a word of change after a sentence of a model."""
 _SPOKEN, _WRITTEN = 12, 24
@@ -52,6 +52,9 @@ class Versions:
     def __init__(self, likeness: Likeness, claims: Sequence[Sequence[Claim]]) -> None:
         self._likeness = likeness
         self._statements = likeness.statements
+        self._newest: Claim | None = None
+        self._gone: list[frozenset[str]] = []
+        """The things that the newest compared sentence names as no longer valid."""
         self._begins = Counter(_beginning(claim.text) for of_statement in claims for claim in of_statement)
 
     def score(self, old: Claim, new: Claim) -> float:
@@ -61,6 +64,8 @@ class Versions:
             return 0.0
         if later.speaker == "tool":
             return self._of_result(old, new, earlier)
+        if old.signs & Sign.QUESTION and earlier.speaker == "assistant" and earlier.kind != "open":
+            return 0.0
         common = old.terms.all & new.terms.all
         if not any(map(self._likeness.is_rare, common)) and not new.signs & (Sign.CHANGE | Sign.UPDATE):
             return 0.0
@@ -68,7 +73,7 @@ class Versions:
             return 0.0
         if len(common) == 1 and (self._is_usual(old) or self._is_usual(new)):
             return 0.0
-        is_gone = _names_as_gone(old, new)
+        is_gone = self._names_as_gone(old, new)
         is_strong = is_gone or bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
         is_cue = is_strong or (later.is_authoritative and self._announces(new))
         is_between_users = later.is_authoritative and earlier.is_authoritative
@@ -126,6 +131,13 @@ class Versions:
             is_likely = is_likely and (is_value or is_purpose or bool(new.signs & Sign.CHANGE))
         return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
 
+    def _names_as_gone(self, old: Claim, new: Claim) -> bool:
+        """Return whether a sentence says that a value of an older one is gone: `deleted release/7`."""
+        shared = old.terms.values & new.terms.values
+        if shared and self._newest is not new:
+            self._newest, self._gone = new, named_things(new.text)
+        return bool(shared) and any(names <= old.terms.all and names & shared for names in self._gone)
+
     def _of_result(self, old: Claim, new: Claim, earlier: Statement) -> float:
         """Return how likely the line of a result shows that something is no longer as an older sentence says.
 
@@ -135,12 +147,17 @@ class Versions:
             return 0.0
         best = 0.0
         for a in old.variants:
-            names = [one for one in _names_among(a.all, a, new.terms) if self._likeness.is_rare(one)]
-            if names and len(a.all & new.terms.all) > 1 and _gives_other(a, new.terms):
-                difference = contrast(a, new.terms)
-                is_likely = not difference.is_twofold or _label(a, difference.old) == _label(new.terms, difference.new)
-                if is_likely and self._likeness.containment(difference) >= _RESULT:
-                    best = max(best, self._likeness.sameness(difference) + _NAME * len(names))
+            names = [
+                one
+                for one in _names_among(a.all, a, new.terms)
+                if self._likeness.is_rare(one) and shape_of_value(one) != "name"
+            ]
+            if not names or len(a.all & new.terms.all) < _LABELLED:
+                continue
+            difference = contrast(a, new.terms)
+            is_other = _swaps(names, a, new.terms) or _have_one_label(a, new.terms, difference)
+            if is_other and self._likeness.containment(difference) >= _RESULT:
+                best = max(best, self._likeness.sameness(difference) + _NAME * len(names))
         return best
 
     def _of_one_subject(self, old: Claim, new: Claim) -> float:
@@ -202,12 +219,6 @@ class Versions:
         return begin == _beginning(new.text) and (self._begins[begin] > _TWICE or not new.signs & Sign.CHANGE)
 
 
-def _names_as_gone(old: Claim, new: Claim) -> bool:
-    """Return whether a sentence says that a value of an older one is gone: `deleted release/7`."""
-    shared = old.terms.values & new.terms.values
-    return bool(shared) and any(names <= old.terms.all and names & shared for names in named_things(new.text))
-
-
 def _clauses(old: Claim, new: Claim) -> list[tuple[Terms, Terms]]:
     """Return the sentences and their clauses that have enough in common."""
     return [(a, b) for a in old.variants for b in new.variants if may_be_alike(a, b)]
@@ -250,9 +261,11 @@ def _unit(terms: Terms, value: str) -> str:
     return next((term for term, other in terms.places.items() if other == place), "")
 
 
-def _label(terms: Terms, value: str) -> str:
-    """Return the word before a value."""
-    return terms.links[value][0] if value else ""
+def _have_one_label(old: Terms, new: Terms, difference: Contrast) -> bool:
+    """Return whether the same word stands before the two values in which clauses differ."""
+    if difference.old not in old.values or shape_of_value(difference.old) != shape_of_value(difference.new):
+        return False
+    return old.links[difference.old][0] == new.links[difference.new][0] != ""
 
 
 def _swaps(names: Sequence[str], old: Terms, new: Terms) -> bool:
