@@ -157,7 +157,9 @@ class Likeness:
         before, _, rest = claim.text.partition(": ")
         if before.count(" ") < _LEAD_IN or speaker not in ("assistant", "summary"):
             return False
-        if ": " not in rest and (rest.count(" ") <= _LABELLED or (speaker == "summary" and before.count(" ") <= _OPENING)):
+        if ": " not in rest and (
+            rest.count(" ") <= _LABELLED or (speaker == "summary" and before.count(" ") <= _OPENING)
+        ):
             return False  # A value with its label, or a sentence of a user.
         is_opening = before.count(" ") <= _OPENING and bool(signs_of(before) & Sign.CHANGE)
         return not is_opening  # "I was wrong: ..."

@@ -191,8 +191,9 @@ class Reader:
             case "tool" if self._steps and (result := message.result) is not None:
                 about, pairs = self._steps.add_result(place, result, age)
                 self._list(about, pairs, age)
-                for line in self._steps.short_lines(place, result) if not pairs else ():
-                    self._state(line, "tool", age, "said")
+                if not self._least and (not pairs or "\n" not in result.text.strip()):
+                    for line in self._steps.short_lines(place, result):
+                        self._state(line, "tool", age, "said")
             case _:
                 pass
 
@@ -343,9 +344,7 @@ class Reader:
                 _append(statements[before], statements[one])
                 removed[id(statements[one])] = statements[before]
         self._join([(statements[old], statements[new]) for old, new in found.followed.items()], removed)
-        self.statements = [
-            one for one in self.statements if one.text and (one.speaker != "tool" or one.kind != "said")
-        ]
+        self.statements = [one for one in self.statements if one.text and (one.speaker != "tool" or one.kind != "said")]
         shown = " ".join(statement.shown for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
 

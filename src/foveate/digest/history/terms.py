@@ -124,6 +124,7 @@ _LABELLED = 4
 """Words after a colon, at most, that are the value of a label and no sentence."""
 _QUOTED = frozenset(('""', "``", "“”", "„“", "«»", "「」", "‘’"))
 """The characters around a quoted word."""
+_AMOUNT_BEGINS = frozenset("0123456789$€£¥")
 _AMOUNT = re.compile(r"[$€£¥]?(\d{1,3}(?:,\d{3})+|\d+)(k)?[$€£¥]?")
 """A whole number, with thousands as `,` or `k`: the same number is written in many ways."""
 _SHAPED = re.compile(r"[^\W\d_]{3,}-[^\W\d_]{4,}\Z|[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
@@ -251,7 +252,7 @@ def terms_of(statement: str) -> Terms:
             begins = False
             continue
         plain = text.casefold().replace("’", "'").removesuffix("'s")
-        if (number := _AMOUNT.fullmatch(plain)) is not None:
+        if plain[0] in _AMOUNT_BEGINS and (number := _AMOUNT.fullmatch(plain)):
             plain = number[1].replace(",", "") + ("000" if number[2] else "")
         plain = _SHORT_DAYS.get(plain, plain)
         if kind == "word":

@@ -86,7 +86,8 @@ class Versions:
         if not (later.is_authoritative or is_about or len(common) > 1):
             return 0.0
         return max(
-            self._of_one_subject(old, new), self._of_model(old, new, later.is_authoritative, is_strong, is_about, is_gone)
+            self._of_one_subject(old, new),
+            self._of_model(old, new, later.is_authoritative, is_strong, is_about, is_gone),
         )
 
     def _of_user(self, old: Claim, new: Claim, a: Terms, b: Terms, is_strong: bool, is_cue: bool) -> float:
@@ -284,7 +285,10 @@ def _may_give_other(old: Terms, new: Terms) -> bool:
 
 def _name_things_outside(old: Terms, a: Terms, new: Terms, b: Terms) -> bool:
     """Return whether two sentences name different things outside of two of their clauses."""
-    one, other = ({term for term in whole.values - part.all if kind_of_value(term) == "name"} for whole, part in ((old, a), (new, b)))
+    one, other = (
+        {term for term in whole.values - part.all if kind_of_value(term) == "name"}
+        for whole, part in ((old, a), (new, b))
+    )
     return bool(one and other) and one.isdisjoint(new.all) and other.isdisjoint(old.all)
 
 

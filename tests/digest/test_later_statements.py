@@ -1,0 +1,131 @@
+"""Later statements stand behind those that they may replace, also over several digests."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate import Message, ToolCall, assistant, tool_result, user
+from foveate.digest.history import digest_messages
+from foveate.digest.history.signs import Sign, signs_of
+from foveate.digest.history.statements import split_statements
+from foveate.digest.history.terms import terms_of
+
+OLD, LATER = "The hotel in Tallinn costs 978 a night", "The hotel in Tallinn asks 363 a night."
+
+
+def line_with(words: str, text: str) -> str:
+    """Return the only line with these words."""
+    (line,) = [line for line in text.splitlines() if words in line]
+    return line
+
+
+def call(result: str) -> tuple[Message, Message]:
+    return assistant("", ToolCall("c1", "bash", '{"command": "check"}')), tool_result("c1", result)
+
+
+def test_a_mark_outlives_a_repetition_of_the_later_statement():
+    """The line lost its mark, and the older statement looked current, if the model said the later one again."""
+    previous = f"## Values\n- {OLD} (later: {LATER})"
+    text = digest_messages([user("Where do we stay?"), assistant(LATER)], 2_000, previous=previous)
+    assert f"{OLD} (later: {LATER}" in line_with(OLD, text)
+
+
+def test_a_mark_moves_to_the_statement_that_replaces_the_later_one():
+    previous = "## Values\n- Take alpha for the logs (later: The port of the billing service is 7001.)"
+    text = digest_messages([user("The port of the billing service is 7005 now.")], 2_000, previous=previous)
+    assert "(later: The port of the billing service is 7005 now.)" in line_with("alpha", text)
+
+
+def test_a_mark_of_a_chain_outlives_the_newest_statement():
+    """`A · B (later: C)`: B stays behind A if C is gone."""
+    previous = f"## Values\n- {OLD} · {LATER.rstrip('.')} (later: The weather is fine.)"
+    text = digest_messages([user("Forget the weather. The weather is awful.")], 150, previous=previous)
+    assert OLD not in text or "(later: " in line_with(OLD, text)
+
+
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        (
+            assistant("According to the docs, backoff_ms is capped at 146 for our plan."),
+            "400 Bad Request: backoff_ms is capped at 499 for your plan",
+        ),
+        (user("The shipment handlers live in src/kestrel/sync."), "renamed src/kestrel/sync to src/engine, 3 handlers"),
+        (
+            user("db-80.internal runs postgres 6.24 at the moment."),
+            "db-80.internal 'show version': postgres 5.27 (1 row)",
+        ),
+    ],
+)
+def test_a_short_result_stands_behind_the_statement_it_contradicts(said, result):
+    text = digest_messages([user("Let us begin."), said, *call(result), assistant("Done.")], 2_000)
+    assert f"(later: {result})" in line_with(said.text.rstrip("."), text)
+
+
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        ("max_rows must be at most 40.", "max_rows is 60"),  # A wish.
+        ("The logs of node-7.internal take 40 GB.", "node-9.internal takes 60 GB"),
+        ("The logs of node-7.internal take 40 GB.", "node-7.internal is up"),
+    ],
+)
+def test_a_result_about_something_else_marks_nothing(said, result):
+    assert "(later: " not in digest_messages([user("Let us begin."), user(said), *call(result)], 2_000)
+
+
+def test_sentences_of_a_short_message_are_shown_together():
+    messages = [
+        user("We build a bridge."),
+        user("Concrete comes from Harbor Labs."),
+        assistant("Noted."),
+        user("Harbor Labs cancelled on us. Falcon Labs delivers the concrete."),
+    ]
+    text = digest_messages(messages, 2_000)
+    assert "(later: Harbor Labs cancelled on us. Falcon Labs delivers the concrete.)" in text
+
+
+def test_a_later_statement_stands_behind_the_question_it_settles():
+    messages = [
+        user("Could everyone live with the standup at 11:05?"),
+        assistant("I think so."),
+        user("The standup is at 15:05 until further notice."),
+    ]
+    assert "11:05? (later: The standup is at 15:05" in digest_messages(messages, 2_000)
+
+
+def test_a_statement_with_a_name_that_is_gone_is_marked():
+    messages = [
+        user("All work on the reports page goes to release/ember-92."),
+        assistant("Fine."),
+        user("Go on."),
+        assistant("I rebased the reports page onto release/raven-75 and deleted release/ember-92."),
+    ]
+    assert "release/ember-92 (later: I rebased" in digest_messages(messages, 2_000)
+
+
+def test_another_limit_of_the_same_unit_stands_behind_the_first():
+    messages = [user("Budget for hotels: 90,100 euros altogether."), user("50,700 euros for hotels is the maximum.")]
+    assert "altogether (later: 50,700" in digest_messages(messages, 2_000)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("5,000", "5000"), ("$5000", "5k"), ("Oct", "October"), ("tues", "Tuesday")]
+)
+def test_one_number_or_day_is_one_term_however_it_is_written(one, other):
+    assert terms_of(f"It costs or is {one}.").all == terms_of(f"It costs or is {other}.").all
+
+
+def test_parts_of_an_identifier_are_no_words():
+    """`max_depth` made each statement with it a rule."""
+    assert not signs_of("max_depth is 642") & Sign.BINDING
+    assert signs_of("You should _never_ do that") & Sign.BINDING
+
+
+def test_a_sentence_with_their_belongs_to_the_one_before_it():
+    text = "Patients with code OPS-9 withdrew consent. Their rows may not be used."
+    assert split_statements(text) == [text]
+
+
+def test_a_request_not_to_do_something_binds():
+    assert signs_of("the Pereira family asked us not to print a name") & Sign.BINDING
