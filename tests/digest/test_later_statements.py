@@ -65,9 +65,9 @@ def test_a_short_result_stands_behind_the_statement_it_contradicts(said, result)
 @pytest.mark.parametrize(
     ("said", "result"),
     [
-        ("max_rows must be at most 40.", "max_rows is 60"),  # A wish.
-        ("The logs of node-7.internal take 40 GB.", "node-9.internal takes 60 GB"),
-        ("The logs of node-7.internal take 40 GB.", "node-7.internal is up"),
+        ("The gateway must have max_rows 40.", "the gateway has max_rows 60"),  # A wish.
+        ("The logs of Petra take 40 GB in app/main.py.", "app/main.py: logs of Petra and Omar, 60 lines"),
+        ("The logs of node-7.internal take 40 GB.", "node-7.internal rotated 60 GB of logs"),
     ],
 )
 def test_a_result_about_something_else_marks_nothing(said, result):
