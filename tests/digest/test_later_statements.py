@@ -129,3 +129,9 @@ def test_a_sentence_with_their_belongs_to_the_one_before_it():
 
 def test_a_request_not_to_do_something_binds():
     assert signs_of("the Pereira family asked us not to print a name") & Sign.BINDING
+
+
+def test_a_question_of_the_model_keeps_its_later_statement():
+    previous = "## Said\n- Is the port of the gateway still 7001? (later: The gateway listens on 7005.)"
+    text = digest_messages([user("Go on with the gateway."), assistant("Fine.")], 2_000, previous=previous)
+    assert "7001? (later: The gateway listens on 7005.)" in text

@@ -134,27 +134,26 @@ class Reader:
                     self.last_before.append(line)
                 elif folded in COPIED:
                     self._copy(COPIED[folded], line, 0.6)
+                elif LATER in line and line.endswith(")"):
+                    self._state_pair(line.strip().removeprefix(BULLET), speaker, kind)
                 elif kind is None:
                     for statement in split_statements(line):
                         self._state(statement, speaker, 0.5)
                 else:
                     plain = line.strip().removeprefix(BULLET)
-                    if LATER in plain and plain.endswith(")"):
-                        self._state_pair(plain, kind)
-                        continue
                     pieces = [plain] if len(plain) <= 400 else split_statements(plain)
                     for piece in pieces:
                         self._state(piece, "summary", 0.5, kind)
                 self._has_goal |= kind == "goal"
 
-    def _state_pair(self, line: str, kind: Kind) -> None:
+    def _state_pair(self, line: str, speaker: Speaker, kind: Kind | None) -> None:
         """Add the statements of a line that shows a later one behind older ones."""
         earlier, _, later = line.removesuffix(")").partition(LATER)
         older = [
-            self._state(one, "summary", 0.5, "open" if one.endswith("?") else kind) for one in earlier.split(BETWEEN)
+            self._state(one, speaker, 0.5, "open" if kind and one.endswith("?") else kind)
+            for one in earlier.split(BETWEEN)
         ]
-        newest = self._state(later, "summary", 0.5, kind)
-        self._links += pairwise((*older, newest))
+        self._links += pairwise((*older, self._state(later, speaker, 0.5, kind)))
 
     def _copy(self, title: str, line: str, weight: float) -> None:
         self.copied.append(Line(title, line, weight, len(self.copied)))
