@@ -112,8 +112,8 @@ def main() -> None:
     parser.add_argument("--compare", metavar="COMMIT", help="measure the package of this commit before the present one")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     arguments = parser.parse_args()
-    if (arguments.held_out or arguments.foreign) and (arguments.losses or arguments.kinds or arguments.show):
-        parser.error("The parts that nobody tunes on give totals only. Leave out --losses, --kinds and --show.")
+    if arguments.held_out and (arguments.losses or arguments.kinds or arguments.show):
+        parser.error("The part that nobody tunes on gives totals only. Leave out --losses, --kinds and --show.")
     if arguments.compare:
         measure_commit(arguments.compare)
     shapes = HELD_OUT if arguments.held_out else BLIND if arguments.blind else SHAPES
