@@ -1,4 +1,4 @@
-"""Whole conversations in registers unlike those of the shapes. Their losses were first read for design/0070.
+"""Whole conversations in registers unlike those of the shapes. Their losses were first read for design/0071.
 
 A script has one line for each message: `u`, `a`, `s` or `t` for user, assistant, system or tool, then the text. A line
 with `=` names a fact that the messages before it say: its kind and tokens, then `old`, `other` and `hedge`, if any.
