@@ -8,7 +8,7 @@ from typing import Any, overload
 import pytest
 from core.story import Story
 
-from foveate.core.growing import Marks
+from foveate.core.growing import Growing, Marks
 from foveate.core.planner import Policy
 from foveate.core.view import Budget, CallContext, Entry, View
 from foveate.policies import (
@@ -27,9 +27,15 @@ BUDGET = Budget(1_000_000_000, 20_000, 10**9, 10**6)
 
 
 class Counted(tuple[Entry, ...]):
-    """Entries that count how often one is looked at. Comparisons of pointers do not look at entries."""
+    """Entries that count how often one is read in a pass over them, or added to a fact.
+
+    Comparisons of pointers do not look at entries. A fact names entries by their indices, and a policy looks at those
+    whose edits may be due.
+    """
 
     looked = 0
+    is_adding = False
+    """Whether entries are added to a fact."""
 
     def __iter__(self) -> Iterator[Entry]:
         for entry in super().__iter__():
@@ -43,7 +49,7 @@ class Counted(tuple[Entry, ...]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Counted(super().__getitem__(index))
-        Counted.looked += 1
+        Counted.looked += Counted.is_adding
         return super().__getitem__(index)
 
 
@@ -93,6 +99,19 @@ def looked_at(policy: Policy, steps: int) -> int:
         list(policy(view))
         counts.append(Counted.looked)
     return sorted(counts[1:])[len(counts) // 2]
+
+
+@pytest.fixture(autouse=True)
+def counted_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the entries that are added to facts."""
+    grow = Growing._grow
+
+    def counted(*arguments: Any) -> None:
+        Counted.is_adding = True
+        grow(*arguments)
+        Counted.is_adding = False
+
+    monkeypatch.setattr(Growing, "_grow", counted)
 
 
 @pytest.mark.parametrize("name", POLICIES)
