@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ...core.caches import cached
 from ...core.messages import Message
 from .confirmations import confirm, is_agreement
+from .joining import append, join, without_copies
 from .pasted import is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
 from .selection import Line
@@ -44,8 +45,6 @@ _GREETING = re.compile(
 """A text of nothing but words that greet or thank."""
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
-_JOINED = 700
-"""Characters of a line with older statements and a later one."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
@@ -310,7 +309,7 @@ class Reader:
         newer = tuple(self._listed)
         return [
             one
-            for one in _without_copies(self.statements)
+            for one in without_copies(self.statements)
             if one.text and not (one.speaker == "summary" and one.text.startswith(newer))
         ]
 
@@ -340,49 +339,13 @@ class Reader:
         removed = {id(statements[old]): statements[new] for old, new in found.removed.items()}
         for one, before in found.together.items():
             if statements[one].text and statements[before].text:
-                _append(statements[before], statements[one])
+                append(statements[before], statements[one])
                 removed[id(statements[one])] = statements[before]
-        self._join([(statements[old], statements[new]) for old, new in found.followed.items()], removed)
+        followed = [(statements[old], statements[new]) for old, new in found.followed.items()]
+        self.gone |= join(self.statements, [*self._links, *followed], removed)
         self.statements = [one for one in self.statements if one.text and (one.speaker != "tool" or one.kind != "said")]
         shown = " ".join(statement.shown for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
-
-    def _join(self, followed: Sequence[tuple[Statement, Statement]], removed: Mapping[int, Statement]) -> None:
-        """Put older statements in front of the later ones that may replace them.
-
-        `removed`: the statements that replace others, by the identity of those.
-        """
-        places = {id(one): place for place, one in enumerate(self.statements) if one.text}
-        copies = {_key(one.text): one for one in self.statements}
-
-        later: dict[int, Statement] = {}
-        for old, new in (*self._links, *followed):
-            while not new.text and id(new) in removed:
-                new = removed[id(new)]
-            old, new = (one if id(one) in places else copies.get(_key(one.text), one) for one in (old, new))
-            if places.get(id(old), len(places)) < places.get(id(new), -1):
-                later[id(old)] = new
-        for old in [one for one in self.statements if id(one) in later]:
-            newest = later[id(old)]
-            while id(newest) in later:
-                newest = later[id(newest)]
-            text = old.text.rstrip(". ")
-            if len(newest.shown) + len(text) > _JOINED:
-                continue
-            newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
-            newest.weight += old.weight
-            newest.speaker = old.speaker if old.is_authoritative or newest.speaker == "tool" else newest.speaker
-            if newest.kind in ("asked", "said") or old.kind in ("rule", "goal"):
-                newest.kind = old.kind
-            self.gone.add(old.text)
-            old.text = ""
-
-
-def _append(first: Statement, second: Statement) -> None:
-    """Add the words of a statement to those of another one of its message."""
-    if second.weight > first.weight:
-        first.kind, first.speaker = second.kind, second.speaker
-    first.text, first.weight, second.text = f"{first.text} {second.text}", first.weight + second.weight, ""
 
 
 def _may_be_goal(statement: Statement) -> bool:
@@ -452,22 +415,3 @@ def _heaviest(statements: Sequence[Statement], weights: Sequence[float], room: i
             break
         kept.append(one)
     return kept
-
-
-def _key(text: str) -> str:
-    """Return what is the same in equal statements."""
-    return text.casefold().strip(" .!")
-
-
-def _without_copies(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements without repetitions: the newest of equal ones, with the largest weight."""
-    newest: dict[str, Statement] = {}
-    for statement in statements:
-        key = _key(statement.text)
-        if (before := newest.pop(key, None)) is not None:
-            if before.kind == "goal" or before.weight > statement.weight:
-                statement.kind, statement.weight = before.kind, max(before.weight, statement.weight)
-            if before.is_authoritative:
-                statement.speaker = before.speaker
-        newest[key] = statement
-    return list(newest.values())

@@ -1,0 +1,76 @@
+"""Statements that a digest shows as one: repetitions, parts of a message, and older ones before a later one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from .sections import BETWEEN
+from .weights import Statement
+
+__all__ = ["append", "join", "without_copies"]
+
+_JOINED = 700
+"""Characters of a line with older statements and a later one."""
+
+
+def without_copies(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements without repetitions: the newest of equal ones, with the largest weight."""
+    newest: dict[str, Statement] = {}
+    for statement in statements:
+        key = _key(statement.text)
+        if (before := newest.pop(key, None)) is not None:
+            if before.kind == "goal" or before.weight > statement.weight:
+                statement.kind, statement.weight = before.kind, max(before.weight, statement.weight)
+            if before.is_authoritative:
+                statement.speaker = before.speaker
+        newest[key] = statement
+    return list(newest.values())
+
+
+def append(first: Statement, second: Statement) -> None:
+    """Add the words of a statement to those of another one of its message."""
+    if second.weight > first.weight:
+        first.kind, first.speaker = second.kind, second.speaker
+    first.text, first.weight, second.text = f"{first.text} {second.text}", first.weight + second.weight, ""
+
+
+def join(
+    statements: Sequence[Statement],
+    pairs: Iterable[tuple[Statement, Statement]],
+    removed: Mapping[int, Statement],
+) -> set[str]:
+    """Put older statements in front of the later ones that may replace them. Returns the words of the older ones.
+
+    `pairs`: an older and a later statement each. `removed`: the statements that replace others, by the identity of
+    those.
+    """
+    places = {id(one): place for place, one in enumerate(statements) if one.text}
+    copies = {_key(one.text): one for one in statements}
+    later: dict[int, Statement] = {}
+    for old, new in pairs:
+        while not new.text and id(new) in removed:
+            new = removed[id(new)]
+        old, new = (one if id(one) in places else copies.get(_key(one.text), one) for one in (old, new))
+        if places.get(id(old), len(places)) < places.get(id(new), -1):
+            later[id(old)] = new
+    gone: set[str] = set()
+    for old in [one for one in statements if id(one) in later]:
+        newest = later[id(old)]
+        while id(newest) in later:
+            newest = later[id(newest)]
+        text = old.text.rstrip(". ")
+        if len(newest.shown) + len(text) > _JOINED:
+            continue
+        newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
+        newest.weight += old.weight
+        newest.speaker = old.speaker if old.is_authoritative or newest.speaker == "tool" else newest.speaker
+        if newest.kind in ("asked", "said") or old.kind in ("rule", "goal"):
+            newest.kind = old.kind
+        gone.add(old.text)
+        old.text = ""
+    return gone
+
+
+def _key(text: str) -> str:
+    """Return what is the same in equal statements."""
+    return text.casefold().strip(" .!")
