@@ -141,7 +141,7 @@ print(time.process_time() - began, (int(peak) or resource.getrusage(resource.RUS
 @pytest.mark.parametrize("history", ["steps", "turns"])
 @pytest.mark.parametrize("policy", PRESETS)
 def test_first_prompt_over_100_000_messages(policy: str, history: str, request: pytest.FixtureRequest):
-    """The limits are generous: a calm core takes a third of the time."""
+    """The limit of time is for hangs: a calm core takes 7 seconds."""
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT, policy, history],
         cwd=request.config.rootpath / "tests",
@@ -150,5 +150,5 @@ def test_first_prompt_over_100_000_messages(policy: str, history: str, request: 
         check=True,
     )
     seconds, megabytes = map(float, run.stdout.split())
-    assert seconds < 30
+    assert seconds < 120
     assert megabytes < 450
