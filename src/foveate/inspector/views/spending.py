@@ -56,7 +56,6 @@ _MAIN_ARGUMENTS = (
 _ARGUMENT_MAX = 120
 """Characters of a call's main argument."""
 _NO_BUDGET = Budget(NO_WINDOW, 0, 10**15, 10**9)
-"""Stands for a result with an image when results are compared, so that none is held in memory."""
 
 
 class Share(Struct, frozen=True):
