@@ -33,16 +33,27 @@ Place = tuple[int, str]
 
 
 def prose_of_code(source: str) -> Iterator[Place]:
-    """Yield the comments, docstrings and texts of several words of a Python file, with their lines."""
+    """Yield the comments, docstrings and texts of several words of a Python file, with their lines.
+
+    Lists of words, such as `words("not never")`, are no texts.
+    """
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip("# ")
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    lists = {
+        argument
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "words"
+        for argument in node.args
+    }
+    for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str(text)) if text.count(" ") >= 2 and not any(
                 words in text for words in FOR_MODELS
             ):
-                yield node.lineno, text
+                if node not in lists:
+                    yield node.lineno, text
 
 
 def prose_of_page(text: str) -> Iterator[Place]:

@@ -16,7 +16,8 @@ __all__ = ["DENIALS", "Contrast", "completed", "contrast"]
 DENIALS = words("""
     not never no nicht nie kein pas jamais nunca não non mai не don't doesn't didn't isn't aren't wasn't can't cannot
     won't shouldn't mustn't hasn't haven't none nothing
-""") | {"nobody"}
+    nobody
+""")
 """Terms that say nothing about a topic."""
 _NUMERIC = frozenset(("number", "day", "ordinal"))
 
