@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...core.caches import cached
 from .lexicon import one_of
 from .terms import terms_of
 
@@ -125,11 +126,12 @@ _CLAUSE_END = re.compile(
 _CLAUSES = 5
 
 
-def named_things(text: str) -> list[frozenset[str]]:
+@cached(256)  # A sentence is compared with many older ones.
+def named_things(text: str) -> tuple[frozenset[str], ...]:
     """Return the terms of each thing that a correction names as no longer valid."""
     found = [match[1] for match in _NAMED.finditer(text)]
     found += [match[1] or match[2] for match in _NAMED_WIDE.finditer(text)]
-    return [terms for words in found if (terms := terms_of(_AFTER_NAMED.split(f"{words} ")[0]).all)]
+    return tuple([terms for words in found if (terms := terms_of(_AFTER_NAMED.split(f"{words} ")[0]).all)])
 
 
 def clauses_of(sentence: str) -> list[str]:

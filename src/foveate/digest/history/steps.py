@@ -41,7 +41,7 @@ class Steps:
 
     def __init__(self, messages: Sequence[Message], focus: Sequence[str], previous: str = "") -> None:
         self._focus = focus
-        self._known = frozenset(distinct_names(previous))
+        self._known = frozenset(distinct_names(previous))  # Names in the earlier summary.
         self._calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
         self._names = [distinct_names(message.text) for message in messages]
         self._argument_names = [

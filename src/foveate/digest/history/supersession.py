@@ -234,12 +234,11 @@ class _Search:
         is_free = later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
         return is_free and not is_asked
 
-    def _revise(self, claim: Claim, older: Sequence[Claim]) -> None:
+    def _revise(self, claim: Claim, compared: Sequence[Claim]) -> None:
         """Replace what a sentence corrects: older values, what it names, prohibitions that it lifts."""
         is_strong = bool(claim.signs & Sign.CHANGE)
         is_done = False
-        candidates = older
-        older = [old for old in older if not old.signs & Sign.QUESTION or self.statements[old.owner].kind == "open"]
+        older = [old for old in compared if not old.signs & Sign.QUESTION or self.statements[old.owner].kind == "open"]
         for names in named_things(claim.text) if is_strong and older else ():
             for old in older:
                 is_meant = holds(old, claim, names) and not is_other(old, claim, names)
@@ -263,7 +262,7 @@ class _Search:
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
         if not adds:
-            self._follow_likeliest(claim, candidates, is_done)
+            self._follow_likeliest(claim, compared, is_done)
         self._correct_goal(claim, older)
 
     def _follow_likeliest(self, claim: Claim, older: Sequence[Claim], is_done: bool) -> None:

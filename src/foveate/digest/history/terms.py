@@ -104,22 +104,22 @@ _DAYS = words("""
     суббота воскресенье
 """)
 _SHORT_DAYS = {
-    short: day
-    for day, shorts in (
-        ("january", "jan"),
-        ("february", "feb"),
-        ("august", "aug"),
-        ("september", "sep sept"),
-        ("october", "oct"),
-        ("november", "nov"),
-        ("tuesday", "tue tues"),
-        ("wednesday", "wed"),
-        ("thursday", "thu thur thurs"),
-        ("friday", "fri"),
-    )
-    for short in words(shorts)
+    "jan": "january",
+    "feb": "february",
+    "aug": "august",
+    "sep": "september",
+    "sept": "september",
+    "oct": "october",
+    "nov": "november",
+    "tue": "tuesday",
+    "tues": "tuesday",
+    "wed": "wednesday",
+    "thu": "thursday",
+    "thur": "thursday",
+    "thurs": "thursday",
+    "fri": "friday",
 }
-"""Abbreviations that are no words in another language."""
+"""Days and months by their abbreviations, without those that are words in some language."""
 _LABELLED = 4
 """Words after a colon, at most, that are the value of a label and no sentence."""
 _QUOTED = frozenset(('""', "``", "“”", "„“", "«»", "「」", "‘’"))

@@ -52,9 +52,6 @@ class Versions:
     def __init__(self, likeness: Likeness, claims: Sequence[Sequence[Claim]]) -> None:
         self._likeness = likeness
         self._statements = likeness.statements
-        self._newest: Claim | None = None
-        self._gone: list[frozenset[str]] = []
-        """The things that the newest compared sentence names as no longer valid."""
         self._begins = Counter(_beginning(claim.text) for of_statement in claims for claim in of_statement)
 
     def score(self, old: Claim, new: Claim) -> float:
@@ -132,12 +129,11 @@ class Versions:
             is_likely = is_likely and (is_value or is_purpose or bool(new.signs & Sign.CHANGE))
         return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
 
-    def _names_as_gone(self, old: Claim, new: Claim) -> bool:
+    @staticmethod
+    def _names_as_gone(old: Claim, new: Claim) -> bool:
         """Return whether a sentence says that a value of an older one is gone: `deleted release/7`."""
         shared = old.terms.values & new.terms.values
-        if shared and self._newest is not new:
-            self._newest, self._gone = new, named_things(new.text)
-        return bool(shared) and any(names <= old.terms.all and names & shared for names in self._gone)
+        return bool(shared) and any(names <= old.terms.all and names & shared for names in named_things(new.text))
 
     def _of_result(self, old: Claim, new: Claim, earlier: Statement) -> float:
         """Return how likely the line of a result shows that something is no longer as an older sentence says.
