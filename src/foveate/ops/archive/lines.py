@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -198,7 +198,7 @@ Line = (
     | Ending
 )
 
-_decoder = msgspec.json.Decoder(Line)
+_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 _encoder = msgspec.json.Encoder()
 
 
@@ -213,7 +213,7 @@ def encode(line: Line) -> bytes:
 def decode(line: bytes | bytearray) -> Line:
     """Return the line with these bytes. Raises msgspec.DecodeError, a ValueError, if they are none."""
     try:
-        return cast("Line", _decoder.decode(line))
+        return _decoder.decode(line)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
