@@ -79,7 +79,7 @@ def test_version_is_the_same_everywhere(release):
 
 def test_version_check_names_a_difference(release, monkeypatch):
     monkeypatch.setattr(release, "VERSION", "9.9.9")
-    assert release.check_version() == "pyproject.toml has 9.9.9, src/foveate/__init__.py has 0.1.0."
+    assert release.check_version() == "pyproject.toml has 9.9.9, src/foveate/version.py has 0.1.0."
 
 
 def test_every_extra_is_in_the_table_of_the_readme():

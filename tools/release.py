@@ -54,9 +54,9 @@ def main() -> int:
 
 def check_version() -> str:
     """The version is the same in pyproject.toml, the package and the newest notes, which have a date."""
-    found = re.search(r'^__version__ = "(.+)"', (ROOT / "src/foveate/__init__.py").read_text("utf-8"), re.MULTILINE)
+    found = re.search(r'^__version__ = "(.+)"', (ROOT / "src/foveate/version.py").read_text("utf-8"), re.MULTILINE)
     if found is None or found[1] != VERSION:
-        return f"pyproject.toml has {VERSION}, src/foveate/__init__.py has {found and found[1]}."
+        return f"pyproject.toml has {VERSION}, src/foveate/version.py has {found and found[1]}."
     notes = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     if notes is None or not re.fullmatch(rf"{re.escape(VERSION)} \(\d{{4}}-\d\d-\d\d\)", notes[1]):
         return f"CHANGELOG.md begins with {notes and notes[1]!r}, not with {VERSION} and a date."

@@ -39,6 +39,7 @@ from .core.stamps import Usage
 from .core.view import Budget, Entry, View
 from .errors import BadInput, ConflictError, DoesNotFit, FoveateError, StoreError
 from .open import Options, open_async_conversation, open_conversation, open_model, open_store
+from .version import __version__ as __version__
 
 if _typing.TYPE_CHECKING:
     from . import expand as expand
@@ -55,8 +56,6 @@ if _typing.TYPE_CHECKING:
     from .agents.tools import Tool, tool
     from .conversation import AsyncConversation
     from .open.pool import Conversations
-
-__version__ = "0.1.0"
 
 # Log records go nowhere until the program configures logging.
 _logging.getLogger("foveate").addHandler(_logging.NullHandler())

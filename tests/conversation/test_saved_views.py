@@ -341,6 +341,20 @@ def test_edit_near_the_end_works_out_only_the_end_again() -> None:
     assert [a is b for a, b in zip(before, after, strict=True)].count(False) == 1
 
 
+def test_states_of_another_release_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    chat = opened(store, policy="balanced")
+    talk(chat, 30)
+    chat.prepare()
+    chat._agent.save_snapshot()
+    assert opened(store, policy="balanced")._session.state.marks._saved
+    monkeypatch.setattr("foveate.conversation.snapshots.__version__", "0.0.9")
+    assert not opened(store, policy="balanced")._session.state.marks._saved
+    counting = Counting(store)
+    assert opened(counting, policy="balanced").body() == opened(Rowwise(store), policy="balanced").body()
+    assert counting.read <= 1  # The messages are the same in each release.
+
+
 def test_states_of_another_model_are_not_used() -> None:
     store = MemoryStore()
     chat = opened(store, "anthropic", model="claude-opus-5-5")
@@ -561,3 +575,56 @@ def test_version_is_raised_when_a_history_shows_something_else() -> None:
         for entry in chat.view:
             hash.update(repr((entry.handle, entry.kind, entry.message, entry.legalized)).encode())
     assert GOLDEN[saved_views.VERSION] == hash.hexdigest()
+
+
+GOLDEN_FACTS: dict[int, dict[str, str]] = {
+    2: {
+        "fold units": "fde6acb97edcbf0b",
+        "leased": "828abf67637d18e6",
+        "retained": "828abf67637d18e6",
+        "shrink others": "8e5c238e1773c667",
+        "shrink results": "1fcf6b6b2dc4b78e",
+        "sizes": "a32160785d49ce9c",
+        "sums": "af81efb5c22dd609",
+        "supersede": "92a895b5f91b9e56",
+        "token sums inf False": "8b59707e359a8334",
+        "worth": "ce7cca4f0dc9393f",
+    }
+}
+"""For each version of the blob: hashes of the facts of `balanced` about one view, by the words of their names."""
+
+
+def looks_and_changes(chat: Conversation, turns: int) -> None:
+    """Add reads, changes of files, commands and screenshots."""
+    chat.append("Mend src/a.py.")
+    for n in range(turns):
+        tool, arguments = [
+            ("read_file", {"path": f"src/{'ab'[n % 2]}.py"}),
+            ("read_file", {"path": "src/a.py", "offset": n, "limit": 40}),
+            ("edit_file", {"path": "src/a.py", "old": "x", "new": "y"}),
+            ("bash", {"command": "pytest -q"}),
+            ("screenshot", {}),
+        ][n % 5]
+        chat.prepare()
+        call = ToolCall(f"c{n}", tool, msgspec.json.encode(arguments).decode())
+        chat.record(Message("assistant", (Text(f"I look at {n}. " * (n % 7) * 40), call)))
+        chat.append(answer(f"c{n}", f"line {n}\n" * 400))
+
+
+def test_version_is_raised_when_the_same_entries_give_another_fact() -> None:
+    """A fact of before would be continued. If this fails, raise `saved_views.VERSION` and add the new hashes."""
+    user_of_facts = opened(MemoryStore(), policy="balanced", window=20_000)
+    looks_and_changes(user_of_facts, 40)
+    user_of_facts.prepare()
+    facts = [fact for fact in user_of_facts._session.state.marks._known if fact.name]
+    chat = opened(MemoryStore(), window=10**6)
+    looks_and_changes(chat, 40)
+    ids = [row.id for row in chat.history()]
+    chat.edit(Replace(Target(ids[4], (0,)), (Text("[short]"),)))
+    chat.edit(Summarize(Span(ids[7], ids[12]), "[Folded: read_file(path=src/b.py)]"))
+    hashes = {}
+    for fact in facts:
+        words = " ".join(word for word in fact.name.split() if word.isalpha())
+        state = fact._copy(fact.of(chat.view))  # Copies are saved.
+        hashes[words] = blake2b(msgspec.msgpack.encode(state), digest_size=8).hexdigest()
+    assert hashes == GOLDEN_FACTS[saved_views.VERSION]

@@ -58,7 +58,7 @@ class OwnFacts(Struct, frozen=True):
     """For a result that shows an original again."""
 
 
-NO_OWN_FACTS = OwnFacts()
+NO_OWN_FACTS: OwnFacts = OwnFacts()
 
 
 class MessageFacts(Struct, frozen=True):
@@ -101,7 +101,7 @@ class MessageFacts(Struct, frozen=True):
         return own.origin or self.origin or _ORIGIN_OF_TYPE.get(kind) or _ORIGINS[message.role]
 
 
-NO_FACTS = MessageFacts()
+NO_FACTS: MessageFacts = MessageFacts()
 _NO_ARGUMENTS = None, None, None, (), "", ""
 
 

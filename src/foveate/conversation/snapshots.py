@@ -12,6 +12,7 @@ from ..core.saved_views import SavedView, decode_view, encode_view, key_of
 from ..core.snapshots import Snapshot
 from ..errors import StoreError
 from ..ports import Database, RenderedCache
+from ..version import __version__
 
 if TYPE_CHECKING:
     from .state import State
@@ -121,7 +122,8 @@ def _saved_view(state: State, snapshot: Snapshot) -> SavedView | None:
 
 def _view_key(state: State) -> str:
     name = getattr(state.counter, "name", "")
-    return key_of(state.format.name, state.model.name, name if isinstance(name, str) else "", state.profile)
+    counter = name if isinstance(name, str) else ""
+    return key_of(__version__, state.format.name, state.model.name, counter, state.profile)
 
 
 def _encoded_view(state: State, projection: Projection) -> list[bytes]:

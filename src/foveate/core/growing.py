@@ -129,7 +129,7 @@ class Marks:
             known = self._known[fact] = _Known()
             saved = self._saved.pop(fact.name, None)
             if saved is not None:
-                with suppress(msgspec.MsgspecError):  # Otherwise another version wrote it.
+                with suppress(msgspec.MsgspecError):  # Another shape, of code that is developed.
                     known.marks = [_Mark(saved.size, msgspec.msgpack.decode(saved.state, type=fact.kind))]
         return known
 
@@ -175,8 +175,8 @@ class Growing(Generic[S]):
         independent copy of a state.
 
         With a `name`, a saved view keeps the state, so that a conversation that opens with it does not add all entries
-        again. The state must be of a type `kind` that `msgspec` decodes, and name entries by their indices. Change the
-        name whenever the same entries give another state.
+        again. The state must be of a type `kind` that `msgspec` decodes, and name entries by their indices. The name
+        must contain the settings on which the state depends.
         """
         self._begin, self._add, self._copy = begin, add, copy
         self.name, self.kind = name, kind

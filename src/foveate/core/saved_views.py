@@ -2,8 +2,8 @@
 
 A conversation that opens with a saved view reads no messages one by one, and makes, checks and renders only what is new
 since. The blob is a cache next to a snapshot: it may be missing at any time. Two things decide whether it is used. A
-blob of another `VERSION` is ignored. Its messages fit every model, but the entries, the state of the rules and the
-rendered messages only fit the format, model, counter and profile under which they were made (`key_of`).
+blob of another `VERSION` is ignored. Its messages fit every model, but the entries, the state of the rules, the facts
+and the rendered messages only fit the release, format, model, counter and profile with which they were made (`key_of`).
 
 Large messages are left out, and read from the store: they are mostly media, which compress badly. The others are
 packed: they refer to the rendered messages for their texts (`packed_messages.py`).
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 VERSION = 2
-"""Version of the blob. Raise it whenever the same history gives other entries, violations or rendered bytes."""
+"""Version of the blob. Raise it whenever the same history gives other entries, violations, facts or rendered bytes."""
 _Form = bytes  # `SavedEntry` has a field of that name.
 LARGE = 65_536
 """Bytes of a message from which it is left out."""
@@ -209,12 +209,15 @@ def decode_view(pieces: Iterable[bytes], key: str) -> SavedView | None:
     return replace(known, messages=messages, bodies=replace(view.bodies, texts=texts))
 
 
-def key_of(format: str, model: str, counter: str, profile: Profile) -> str:
-    """Return the key of a view's entries and rendered messages; "" if the counter has no name, so that none fits."""
+def key_of(release: str, format: str, model: str, counter: str, profile: Profile) -> str:
+    """Return the key of what was worked out for a view; "" if the counter has no name, so that none fits.
+
+    `release`: version of foveate. Another one may show the same history in another way.
+    """
     if not counter:
         return ""
-    facts = _encode([format, model, counter, profile])
-    return blake2b(facts, digest_size=16).hexdigest()
+    terms = _encode([release, format, model, counter, profile])
+    return blake2b(terms, digest_size=16).hexdigest()
 
 
 Refer = Callable[[Entry], int]

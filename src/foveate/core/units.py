@@ -69,4 +69,4 @@ def _add_to_units(units: Units, entry: Entry) -> None:
     units.add(entry)
 
 
-_UNITS = Growing[Units](Units, _add_to_units, Units.copy, name="units 1", kind=Units)
+_UNITS = Growing[Units](Units, _add_to_units, Units.copy, name="units", kind=Units)

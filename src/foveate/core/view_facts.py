@@ -23,7 +23,7 @@ def _add_sizes(sizes: list[int], entry: Entry) -> None:
         sizes[3] = entry.position
 
 
-SIZES = Growing[list[int]](lambda: [0, 0, 0, 0], _add_sizes, list.copy, name="sizes 1", kind=list[int])
+SIZES = Growing[list[int]](lambda: [0, 0, 0, 0], _add_sizes, list.copy, name="sizes", kind=list[int])
 """Tokens, bytes and images of all entries, and the position of the last input."""
 
 

@@ -249,7 +249,7 @@ class _Sums(Struct):
         self.turns.append(max(turn, self.turns[-1]) if self.turns else turn)
 
 
-_SUMS = Growing[_Sums](_Sums, _Sums.add, _Sums.copy, name="sums 1", kind=_Sums)
+_SUMS = Growing[_Sums](_Sums, _Sums.add, _Sums.copy, name="sums", kind=_Sums)
 
 
 class _PastEdits:

@@ -97,8 +97,8 @@ def shrink_to_digest(
         return shortener.may_shorten(entry) and not (entry.is_result and is_protected(entry.tool))
 
     settings = f"{least} {least_said} {sorted(protected_tools)}"
-    results = selecting(lambda entry: entry.is_result and may_shrink(entry), f"shrink results 1 {settings}")
-    others = selecting(lambda entry: not entry.is_result and may_shrink(entry), f"shrink others 1 {settings}")
+    results = selecting(lambda entry: entry.is_result and may_shrink(entry), f"shrink results {settings}")
+    others = selecting(lambda entry: not entry.is_result and may_shrink(entry), f"shrink others {settings}")
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         windows = _Windows(view, protect, protect_reads, protect_said)

@@ -242,7 +242,7 @@ class _Units(Struct):
         return [_Unit(self._begin, self._end, self._tokens, self._renewed)]
 
 
-_UNITS = Growing[_Units](_Units, _Units.add, _Units.copy, name="fold units 1", kind=_Units)
+_UNITS = Growing[_Units](_Units, _Units.add, _Units.copy, name="fold units", kind=_Units)
 
 
 def _closed_stretches(view: View, old: int, least: int, needed: Set[int]) -> Iterator[tuple[int, int]]:

@@ -99,5 +99,5 @@ class DefaultTerms:
         return bool(_RETAINED.of(view).indices) or any(entry.stamp.retention for entry in view.withheld)
 
 
-_LEASED = selecting(lambda entry: entry.stamp.lease is not None, "leased 1")
-_RETAINED = selecting(lambda entry: bool(entry.stamp.retention), "retained 1")
+_LEASED = selecting(lambda entry: entry.stamp.lease is not None, "leased")
+_RETAINED = selecting(lambda entry: bool(entry.stamp.retention), "retained")

@@ -264,7 +264,7 @@ class _ResultsSoFar(Struct):
 _KNOWN = GrowingResults(
     _ResultsSoFar,
     create_classifier(),
-    name=f"worth 1 {CHANCE} {names_key(READS, WRITES, LOOKS, ASKS)}",
+    name=f"worth {CHANCE} {names_key(READS, WRITES, LOOKS, ASKS)}",
     kind=_ResultsSoFar,
 )
 

@@ -82,7 +82,7 @@ def _token_sums(part_max: float, results_only: bool) -> Growing[list[float]]:
         counts = entry.kind != "summary" and (entry.is_result or not results_only)
         sums.append(sums[-1] + (min(entry.tokens, part_max) if counts else 0))
 
-    name = f"token sums 1 {part_max} {results_only}"
+    name = f"token sums {part_max} {results_only}"
     return Growing(lambda: [0], add, list.copy, name=name, kind=list[int | float])
 
 

@@ -76,7 +76,7 @@ def supersede(
     results = GrowingResults(
         lambda: _SupersededSoFar(ResultTracker(keep)),
         create_classifier(reads, writes, looks, asks),
-        name=f"supersede 1 {keep} {names_key(reads, writes, looks, asks)}",
+        name=f"supersede {keep} {names_key(reads, writes, looks, asks)}",
         kind=_SupersededSoFar,
     )
 
