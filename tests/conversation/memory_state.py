@@ -86,7 +86,7 @@ def fields_in_memory(chat: Conversation) -> tuple[str, ...]:
     point to which the conversation departed, and on a request that did not offer `expand` before a text named it.
     """
     state, facts = chat._session.state, chat._session.state.projection.facts
-    is_alone = state._turn > facts.turn or state._requested not in (None, facts.replied)
+    is_alone = state.calls._turn > facts.turn or any(time != facts.replied for time in state.calls._times.values())
     has_measured = not state.limits.budget().unmeasured and not facts.measured
     entries = state.projection.entries()
     is_plain = plain_entries(entries, state.counter) != entries

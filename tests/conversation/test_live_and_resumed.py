@@ -116,7 +116,7 @@ def test_manual_summary_belongs_to_the_call_that_first_shows_it() -> None:
     chat.prepare()
     chat.compact()
     record = chat.journal.records()[-1]
-    assert (record.author, record.turn) == ("compact", chat._session.state._turn + 1)
+    assert (record.author, record.turn) == ("compact", chat._session.state.calls._turn + 1)
     assert projected(chat._session.state.projection)["covers"][-1].turn == record.turn
     assert world.apart(chat) == [{}, {}]
 

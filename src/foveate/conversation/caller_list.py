@@ -293,7 +293,7 @@ class CallerList:
         if changes.tail:
             position = state.head.position
             messages = [new.message(spot.item, spot.part) for spot in changes.tail]
-            state.is_taken_over |= not position
+            state.calls.is_taken_over |= not position
             added = tuple(id for id in self._add(messages) if not history.has(id))
             read = {id(message): spot.traits for (message, _), spot in zip(messages, changes.tail, strict=True)}
             indices = iter(history.add_rows(self._rows_after(position), read))

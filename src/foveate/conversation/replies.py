@@ -54,7 +54,7 @@ class Replies:
             number, row, before = self._named(call)
             if self._is_billed(number, row, before):
                 return False
-            model, estimate = state.request_of(number)
+            model, estimate = state.calls.request_of(number)
             bill = Bill(number, usage, row.id if row else "", model, estimate)
             if row is not None and row.stamp.usage is not None:
                 bill = replace(bill, model=row.stamp.model, replaces=row.stamp.usage)

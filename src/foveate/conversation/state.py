@@ -14,10 +14,10 @@ from ..core import ids
 from ..core.caches import clear_caches
 from ..core.checker import Checker, Violation
 from ..core.edits import Edit, Record, Restore, Summarize, Task
-from ..core.growing import Marks, SavedFact, shared_length
+from ..core.growing import Marks, SavedFact
 from ..core.ids import redacted_record
 from ..core.messages import Message
-from ..core.plain_handles import plain_edits, plain_entries
+from ..core.plain_handles import PlainEntries, plain_edits
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row
@@ -27,6 +27,7 @@ from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, Token
 from .calls import Caller
 from .limits import Limits
 from .loading import Loader, in_order, rolled_back, row_of
+from .model_calls import ModelCalls
 from .original_reader import OriginalReader
 from .prefetch import SummaryPrefetch
 from .releases import released_edits
@@ -43,8 +44,6 @@ PLANS = 100
 """Attempts of a plan or an edit that other writers keep overtaking. One of the writers succeeds each time, so one
 writer does not lose so often by chance.
 """
-_CALLS = 64
-"""Calls whose model and estimate are kept for usage that is reported late."""
 _LONG_GAP = 4_096
 """Messages since a snapshot above which they are read in pieces."""
 
@@ -89,18 +88,12 @@ class State:
         """The facts about its views that are kept while they grow."""
         self.checker = Checker(model.profile)
         """The checker of the provider's rules."""
-        self._plain: tuple[tuple[Entry, ...], tuple[Entry, ...], TokenCounter] = (), (), model.counter
-        """Entries of the newest view, and the same with plain handles."""
+        self.calls = ModelCalls()
+        """The model calls of this process."""
+        self._plain = PlainEntries()
         self._store = store
         self._caller = caller
         self._prefetch = prefetch
-        self._turn = 0  # number of the model call that was begun last
-        self._pending: tuple[str, int] | None = None  # tip and newest edit that the last, unanswered call saw
-        self._calls: dict[int, tuple[str, int]] = {}  # model and estimate of the newest calls, by number
-        self._requested: dict[str, int] = {}  # time of the last request of each model
-        self.is_taken_over = False
-        """Whether the history is a list that the caller already had, and no request was sent since."""
-        self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
         self._branch: int | None = None  # branch that the projection shows
         self._erased = 0  # newest erasure that the projection reflects
         self._snapshots = SnapshotKeeper()
@@ -204,7 +197,8 @@ class State:
     def measure(self) -> None:
         """Correct the estimates by the newest measured prompt, and forget the pending model call."""
         self._calibrate(self.projection)
-        self._branch, self._pending = self.head.branch, None
+        self._branch = self.head.branch
+        self.calls.forget_pending()
 
     def _caught_up(self, projection: Projection, seen: Head | None = None) -> Projection:
         """Return the projection with what the store has beyond it, see `Loader.catch_up`."""
@@ -222,7 +216,7 @@ class State:
         """Forget the pending model call if one of these rows answers it. `projection`: shows them."""
         is_answered = any(row.stamp.origin == "assistant" for row in rows)
         if is_answered:
-            self._pending = None
+            self.calls.forget_pending()
         if is_answered or self._has_new_bill(projection):
             self._calibrate(projection)
 
@@ -283,8 +277,8 @@ class State:
         """
         if self._erased != self.head.erased:  # The projection may hold erased content.
             self._check_seen()
-            self._prepared = self.last_view = None
-            self.marks, self._plain = Marks(), ((), (), self.counter)
+            self.calls.prepared = self.last_view = None
+            self.marks, self._plain = Marks(), PlainEntries()
             self._load()
             clear_caches()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
@@ -324,33 +318,25 @@ class State:
 
     def begun(self) -> int:
         """Return the number of model calls begun so far."""
-        return max(self.projection.facts.turn, self._turn, self.projection.interrupted)
+        return self.calls.begun(self.projection)
 
     def is_call_pending(self) -> bool:
         """Return whether a model call was begun and not answered: in this process, or as the journal says."""
-        return bool(self._pending) or self.projection.interrupted > self.projection.facts.turn
+        return self.calls.is_pending(self.projection)
 
     def next_turn(self) -> int:
         """Return the number of the model call a view is for: the last one again if nothing changed since."""
-        return self.begun() if self._pending == (self.head.tip, self.head.number) else self.begun() + 1
+        return self.calls.next_turn(self.projection, self.head)
 
     def begin_call(self, view: View) -> None:
         """Note that a request with this view is about to be sent."""
-        self._turn, self._pending = view.turn, (self.head.tip, self.head.number)
-        self._requested[self.model.name] = view.call.now
-        self.is_taken_over = False
-        self._prepared = view.entries
-        self._calls[view.turn] = self.model.name, self.limits.estimated(view)
-        self._calls.pop(view.turn - _CALLS, None)
-
-    def request_of(self, call: int) -> tuple[str, int]:
-        """Return the model of a call and the estimate of its prompt, if this process made it lately; else ("", 0)."""
-        return self._calls.get(call, ("", 0))
+        self.calls.begin(view, self.head, self.model.name, self.limits.estimated(view))
 
     @property
     def prepared(self) -> tuple[Entry, ...]:
         """Entries of the view that was prepared last; before there was one, all visible entries."""
-        return self._shown(self.projection.entries()) if self._prepared is None else self._prepared
+        prepared = self.calls.prepared
+        return self._shown(self.projection.entries()) if prepared is None else prepared
 
     def frame(self, entries: tuple[Entry, ...]) -> View:
         """Return entries as a view with the facts of this moment."""
@@ -364,9 +350,7 @@ class State:
         """Return entries as a view with these tasks."""
         now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
         model, profile = self.model, self.model.profile
-        # Each model has a cache of its own. None holds a request that begins with other tools, as the first one does.
-        is_known = facts.model in ("", model.name) and not self.is_taken_over
-        last = self._requested.get(model.name) or (facts.replied if is_known else 0)
+        last = self.calls.last_request(model.name, self.projection)
         # If the clock was set back, the elapsed time is unknown, and 0 is assumed.
         idle = max(now - last, 0) / 1000 if last else None
         call = CallContext(now, idle, model.prices, model.name, profile.binds_reasoning)
@@ -386,19 +370,11 @@ class State:
 
     def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Return entries as the coming request shows them: without the tool `expand`, with plain handles."""
-        if self.offers_expand:
-            return entries
-        before, plain, counter = self._plain
-        if entries is not before or counter is not self.counter:
-            same = shared_length(before, entries) if counter is self.counter else 0
-            plain = plain[:same] + plain_entries(entries[same:], self.counter)
-            self._plain = entries, plain, self.counter
-        return plain
+        return entries if self.offers_expand else self._plain.of(entries, self.counter)
 
     def is_known_plain(self, entries: tuple[Entry, ...]) -> bool:
         """Return whether a request without the tool `expand` showed these entries as they are."""
-        before, plain, counter = self._plain
-        return before == entries == plain and counter is self.counter  # Entries compare by identity.
+        return self._plain.are_same(entries, self.counter)
 
     def restore_facts(self, entries: tuple[Entry, ...], facts: Mapping[str, SavedFact], *, is_plain: bool) -> None:
         """Continue with what was saved about a view with these entries.
@@ -407,7 +383,7 @@ class State:
         """
         self.marks.restore(facts, entries)
         if is_plain:
-            self._plain = entries, entries, self.counter
+            self._plain.restore(entries, self.counter)
 
     def shows_plain_handles(self) -> bool:
         """Return whether the coming request shows other texts because it does not offer `expand`."""
@@ -465,10 +441,9 @@ class State:
 
     def note(self, edit: Edit, author: str) -> None:
         """Commit an edit that changes nothing in the view. A call that waits for its reply goes on waiting."""
-        pending, before, view = self._pending, self.head, self.view()
+        before, view = self.head, self.view()
         self.commit([edit], author, view, view)
-        if pending == (before.tip, before.number):
-            self._pending = self.head.tip, self.head.number
+        self.calls.move_pending(before, self.head)
 
     def marked(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """Return the edits as they are committed.

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from .caches import newest_forms
 from .edits import CALLER, Edit, Replace, Summarize
+from .growing import shared_length
 from .messages import Message, Part, Text, ToolCall, ToolResult
 from .slots import Counter, reshape
 from .view import Entry
 
-__all__ = ["plain_edits", "plain_entries", "plain_message", "plain_text"]
+__all__ = ["PlainEntries", "plain_edits", "plain_entries", "plain_message", "plain_text"]
 
 _HANDLE = r"m\d{1,12}(?:\.\d{1,6}){0,2}(?:-m\d{1,12})?|\{handle\}|\{last\}"
 _QUOTE = r"""(?:\\*["'`])?"""
@@ -69,6 +70,33 @@ def plain_entries(entries: tuple[Entry, ...], count: Counter) -> tuple[Entry, ..
     An unchanged entry has the same plain entry in every view. `count`: returns the tokens of a text.
     """
     return tuple([_plain_entry(entry, count) if entry.edits else entry for entry in entries])
+
+
+class PlainEntries:
+    """The plain entries of the newest view, kept while it grows."""
+
+    def __init__(self) -> None:
+        self._entries: tuple[Entry, ...] = ()
+        self._plain: tuple[Entry, ...] = ()
+        self._count: Counter | None = None
+
+    def of(self, entries: tuple[Entry, ...], count: Counter) -> tuple[Entry, ...]:
+        """Return these entries with plain texts, at the cost of those that are new. `count`: as for `plain_entries`."""
+        before = self._entries
+        if entries is not before or count is not self._count:
+            same = shared_length(before, entries) if count is self._count else 0
+            self._plain = self._plain[:same] + plain_entries(entries[same:], count)
+            self._entries, self._count = entries, count
+        return self._plain
+
+    def are_same(self, entries: tuple[Entry, ...], count: Counter) -> bool:
+        """Return whether these entries are known to have no other plain texts."""
+        return self._entries == entries == self._plain and count is self._count  # Entries compare by identity.
+
+    def restore(self, entries: tuple[Entry, ...], count: Counter) -> None:
+        """Continue with entries that have no other plain texts."""
+        self._entries = self._plain = entries
+        self._count = count
 
 
 def _plain_entry(entry: Entry, count: Counter) -> Entry:
