@@ -129,6 +129,7 @@ def survived(n: int, folder: Path, *, after: bool) -> bool:
     return countdown.is_dead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_the_other_agent_continues_when_one_dies_at_any_operation(tmp_path: Path, after: bool):
     """All operations are tried, as the waiting agent may have few: every second one fails before it takes effect, the
@@ -491,6 +492,7 @@ def test_processes_that_resume_at_once_do_the_work_of_one(url: str, tmp_path: Pa
         check_whole(store, tmp_path, is_quiet=True)
 
 
+@pytest.mark.slow
 def test_others_continue_after_a_process_is_killed_in_a_tool(url: str, tmp_path: Path):
     with open_store(url) as store:
         begun(store, tmp_path)

@@ -125,6 +125,7 @@ def test_a_run_that_dies_twice_repeats_nothing(after: bool):
         n += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_the_next_input_closes_a_run_that_died_anywhere(after: bool):
     n, died = 1, True
@@ -338,6 +339,7 @@ def test_results_of_a_batch_are_stored_even_if_one_cannot_be():
         n += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_the_conversation_answers_expand_wherever_a_run_dies(after: bool):
     def long() -> str:
@@ -387,6 +389,7 @@ class Cancelling:
         return operation()
 
 
+@pytest.mark.slow
 def test_a_send_that_is_cancelled_anywhere_can_be_resumed():
     async def play(n: int) -> bool:
         world, cancelling = World(), Cancelling(n)
@@ -458,6 +461,7 @@ def test_a_model_call_stopped_while_storing_its_step_has_failed():
         assert one.send("Hi again.").text == "Hello."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("follows", ["send", "resume"])
 def test_an_end_that_could_not_be_stored_is_stored_later(after: bool, follows: str):

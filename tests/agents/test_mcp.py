@@ -113,6 +113,7 @@ def content(result: Any) -> str:
     return str(result.content[0].text)
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_between_calls_is_started_again(log: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("foveate.agents.toolbox.mcp_tools._IDLE", 0.0)
     with mcp(command(log)) as tools:
@@ -191,6 +192,7 @@ def test_the_documented_browser_agent_keeps_the_last_snapshot(log: Path, format:
     ]
 
 
+@pytest.mark.slow
 def test_every_kind_of_agent_closes_its_servers(log: Path):
     builder = AgentBuilder().with_window(50_000).with_mcp(command(log), only=["add"])
     with builder.use(ScriptedModel([act(("add", {"a": 1, "b": 2})), done()])).build_loop_agent() as loop_agent:
@@ -210,6 +212,7 @@ def test_every_kind_of_agent_closes_its_servers(log: Path):
     assert carried_out(log) == ["add 1 2", "add 1 3"]
 
 
+@pytest.mark.slow
 def test_calls_that_run_together_when_the_server_dies_all_fail(log: Path):
     script = [
         calls(call("c1", "sleep"), call("c2", "pay", amount=7)),
@@ -347,6 +350,7 @@ def break_off(n: int, tools: Any, log: Path) -> bool:
     return countdown.is_dead
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_twice_wherever_the_store_fails(log: Path):
     with mcp(command(log)) as tools:
         kept = [tool for tool in tools if tool.name != "pay"]

@@ -115,6 +115,7 @@ class Watch:
         self.is_open = False
 
 
+@pytest.mark.slow
 @FORMATS
 @pytest.mark.parametrize("then", ["resume", "send"])
 def test_a_chat_can_be_stopped_after_every_event(format: str, then: str):

@@ -325,6 +325,7 @@ def test_export_is_one_moment_of_a_tree_that_others_write_to(tmp_path: Path) -> 
         assert (now.tip, now.record) == (head.tip, head.record)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_size(tmp_path: Path) -> None:
     """Exporting and importing thirty megabytes needs a few megabytes of memory."""
     with SqliteStore(tmp_path / "a.db", synchronous="normal", search=False) as store:

@@ -107,6 +107,7 @@ def test_backup_holds_a_consistent_prefix_of_four_writers(path: Path, tmp_path: 
         assert [one for one in verify_all(store) if one.findings] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["backup", "export"])
 def test_full_disk_leaves_no_partial_copy(path: Path, tmp_path: Path, what: str) -> None:
     """The limit on file sizes acts like a full disk."""

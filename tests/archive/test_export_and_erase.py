@@ -94,6 +94,7 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
         store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_archive_is_consistent_for_any_moment_of_an_erasure(
     make_store: Callable[[], Any], tmp_path: Path, after: bool

@@ -153,6 +153,7 @@ def test_chat_works_at_a_terminal(session, tmp_path):
         assert len(talk) == 8
 
 
+@pytest.mark.slow
 def test_pasted_text_of_many_lines_is_one_message(session, tmp_path):
     """Without bracketed paste, each line was sent and billed alone."""
     session.until("\n> ")
@@ -265,6 +266,7 @@ def test_ctrl_c_and_resume_agree_with_the_screen(session, tmp_path):
         assert [run.state for run in talk.journal.runs()] == ["done"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_a_command_keeps_the_chat_usable(session, tmp_path):
     session.until("\n> ")
     session.type("run touch begun; sleep 600; touch ended\n")
@@ -308,6 +310,7 @@ def has_ended(pid: int) -> bool:
     return not state or state.startswith("Z")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_script_and_keeps_the_chat_usable(env, tmp_path):
     process = subprocess.Popen(
         command("--tools", "shell", "--yes"),
@@ -345,6 +348,7 @@ def test_piped_output_wraps_at_words_in_columns(env, tmp_path):
     assert "\n  assistant 26 | " in narrow
 
 
+@pytest.mark.slow
 def test_invalid_utf8_does_not_end_a_chat(env, tmp_path):
     done = subprocess.run(
         command(), input=b"hello \xff\xfe\n/nope \x1b[31m\n", capture_output=True, env=env, cwd=tmp_path, timeout=120

@@ -76,6 +76,7 @@ def folded_anew(path: Path) -> list[tuple[str, str, str]]:
         return shown(opened("one", store=store, window=6_000, policy="keep-last-2").view)
 
 
+@pytest.mark.slow
 def test_killed_turns_lose_nothing_acknowledged(tmp_path: Path) -> None:
     """F30."""
     check_killed_turns(tmp_path / "chat.db", kills=8, seed=1)

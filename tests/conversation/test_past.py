@@ -75,6 +75,7 @@ def test_first_look_at_a_late_call_reads_the_stored_snapshot(policy, tmp_path):
     assert newest == saved
 
 
+@pytest.mark.slow
 def test_edit_after_the_newest_point_changes_no_earlier_view():
     chat = replayed("balanced")
     half, tip = chat.view.turn // 2, len(chat)

@@ -157,6 +157,7 @@ def test_hostile_arguments_are_refused_with_a_reason(store: str, arguments: dict
     assert use(server, "expand", handle="m3") == (False, LOG)
 
 
+@pytest.mark.slow
 def test_a_result_of_10_mb_is_refused_whole_and_given_in_parts(tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"
     with foveate.open_conversation("ours", store=url, window=16_000) as chat:

@@ -460,6 +460,7 @@ def test_a_model_reads_a_digest_of_the_messages_that_it_cannot_read():
     assert by_code.everything[0].text.startswith("Port the parser")
 
 
+@pytest.mark.slow
 def test_what_only_a_model_reads_is_not_written_for_a_digest(monkeypatch: pytest.MonkeyPatch):
     """A digest reads all messages itself, so statements that bind and a digest of the oldest would be for nobody."""
 

@@ -86,6 +86,7 @@ def test_an_answered_view_that_fits_is_left_alone():
     assert summaries(view) == []
 
 
+@pytest.mark.slow
 def test_a_summarizer_without_a_model_reads_all_messages():
     requests: list[SummaryRequest] = []
 
@@ -133,6 +134,7 @@ def test_a_summary_of_little_is_a_third_of_it_at_most():
     assert request.target < source / 2
 
 
+@pytest.mark.slow
 def test_a_carried_summary_keeps_its_room():
     """A further summary of few messages used to leave the earlier one a third of its length."""
     targets: list[tuple[int, int]] = []

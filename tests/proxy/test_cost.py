@@ -67,6 +67,7 @@ def compare(paths: list[Path]) -> None:
     assert paid == pytest.approx(whole, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_session_through_the_proxy_costs_what_a_replay_says(pytestconfig: pytest.Config):
     compare([pytestconfig.rootpath / "examples" / "data" / "demo.jsonl"])
 

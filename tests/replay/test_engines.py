@@ -61,6 +61,7 @@ def test_results_carry_the_index_of_their_task(workers):
     engine.close()
 
 
+@pytest.mark.slow
 def test_an_engine_goes_on_with_new_processes_after_a_lost_worker():
     engine = LocalEngine(2)
     lost = dict(engine.map(die_at_three, [3, 3]))

@@ -54,6 +54,7 @@ def together(*works: Callable[[], None]) -> None:
         raise failed[0]
 
 
+@pytest.mark.slow
 def test_nothing_comes_back_and_nothing_else_is_lost(store: Database) -> None:
     head = store.open("acme", "one")
     for n in range(ROUNDS):

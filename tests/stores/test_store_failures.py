@@ -52,6 +52,7 @@ def test_any_failed_statement_leaves_nothing_half_written(tmp_path: Path, after:
     assert n > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_next_open_creates_the_file_after_any_failed_statement(tmp_path: Path, after: bool) -> None:
     """F30."""

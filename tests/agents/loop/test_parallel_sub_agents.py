@@ -428,6 +428,7 @@ def check_every(stride: int, *, after: bool, repeatable: bool, first: int = 2) -
         n += stride
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("repeatable", [False, True])
 def test_a_run_resumes_after_any_store_failure(after: bool, repeatable: bool):

@@ -174,6 +174,7 @@ LoopAgent(ScriptedModel([step]), name="sage", actions=actions, window=100_000, s
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize(
     ("killing", "told", "times"),

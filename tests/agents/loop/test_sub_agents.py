@@ -281,6 +281,7 @@ def test_a_listener_hears_events_of_nested_sub_agents_once():
     assert len(set(heard["outer"])) == len(heard["outer"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_a_sub_agent_gets_its_task_once_whatever_operation_fails(after: bool):
     """The task is appended before the record of the run is stored: a failure between them repeats nothing."""

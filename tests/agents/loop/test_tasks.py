@@ -60,6 +60,7 @@ def test_the_record_of_a_run_holds_the_beginning_of_a_long_task():
         assert history(agent)[0].text == "x" * 3_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_a_task_with_earlier_turns_survives_any_store_failure(after: bool):
     """The images and the earlier turns are there once, whichever operation fails; nothing is asked twice."""
