@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,11 @@ from foveate import assistant, open_conversation, user
 from foveate.conversation.sync import Conversation
 from foveate.core.context import CostOf
 from foveate.core.stamps import Usage
+from foveate.inspector.views.spending import spending_of_conversation, spending_of_messages
 from foveate.inspector.views.timeline import Figures, Timeline, timeline_of
 from foveate.open import Options, open_store
 from foveate.replay.recordings import read_recording
+from foveate.replay.recordings.recording import RecordedMessage, Recording
 from foveate.replay.result import ReplayResult
 from foveate.replay.run import replay
 from foveate.stores.memory import MemoryStore
@@ -61,6 +64,23 @@ def test_figures_of_a_store_are_those_of_its_replay(policy):
     result, chat = stored(agent_run(120, seed=2, result_chars=(50, 3_000)), policy)
     # A summary's framing counts as its previous summary, which a replay leaves out.
     compared(result, figures_of(chat), cost=0.02)
+
+
+@pytest.mark.parametrize("policy", ["balanced", "off"])
+def test_figures_after_pauses_are_those_of_a_replay(policy):
+    messages = list(agent_run(60, seed=3))
+    times = accumulate(600_000 if place % 10 == 0 else 1_000 for place in range(len(messages)))
+    recorded = tuple(RecordedMessage(message, 1, time) for message, time in zip(messages, times, strict=True))
+    result, chat = stored(Recording("run.jsonl", "chat-completions", recorded), policy)
+    figures = figures_of(chat)
+    compared(result, figures, cost=0.02)
+    assert sum(not call.cached for call in result.calls) > 5
+    spending = spending_of_conversation(chat)
+    assert spending.cost_unmanaged == pytest.approx(figures.total("cost_unmanaged"))
+    if policy == "off":  # Without summaries, which the spending leaves out.
+        assert spending.cost == pytest.approx(figures.total("cost"))
+        by_time = spending_of_messages(messages, times=[row.time for row in recorded])
+        assert by_time.cost == pytest.approx(result.row.cost_unmanaged)
 
 
 @pytest.mark.slow

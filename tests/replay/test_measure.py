@@ -7,7 +7,7 @@ from replay_values import entry, rendered
 
 from foveate.core.messages import ToolCall, assistant, system, tool_result, user
 from foveate.core.view import Prices
-from foveate.replay.measure import Bill, FetchCosts, Meter, UnmanagedRequests, percentile, share
+from foveate.replay.measure import Bill, CacheClock, FetchCosts, Meter, UnmanagedRequests, percentile, share
 
 
 def entry_of(position: int, text: str, tokens: int = 100):
@@ -30,6 +30,23 @@ def test_a_change_makes_everything_after_it_a_write():
     meter.bill([A, B, C], 3)
     stub = rendered(entry_of(2, "stub", tokens=10))
     assert meter.bill([A, stub, C, D], 4) == Bill(tokens=310, cached=100, cost=470.0, rewritten=True, unchanged=1)
+
+
+def test_a_cold_cache_makes_everything_a_write():
+    """The cache forgot what was sent, so an edit of it costs nothing, and no longer what was fetched before it."""
+    meter = Meter(Prices())
+    meter.bill([A, B], 2)
+    assert meter.bill([A, B, C], 3, is_cold=True) == Bill(
+        tokens=300, cached=0, cost=375.0, rewritten=False, unchanged=0
+    )
+    assert meter.bill([A, B, C, D], 4).cached == 300
+
+
+def test_a_cache_is_cold_at_first_and_after_its_lifetime():
+    clock = CacheClock(Prices(cache_seconds=300))
+    assert [clock.is_cold(time) for time in (1_000, 301_000, 601_000, 901_001, 902_000)] == [
+        True, False, False, True, False,
+    ]  # fmt: skip
 
 
 def test_messages_are_compared_by_their_bytes_not_by_identity():
@@ -63,6 +80,15 @@ def test_sending_everything_writes_each_message_once():
         everything.add(message) if message else everything.request()
     assert everything.requests == [(11, 0), (21, 11)]
     assert everything.costs(Prices(read=0.5, write=2.0)) == [22.0, 25.5]
+
+
+def test_sending_everything_to_a_cold_cache_writes_all_of_it():
+    everything = UnmanagedRequests()
+    everything.add(system("1234"))
+    everything.request(is_cold=True)
+    everything.add(user("12345678"))
+    everything.request(is_cold=True)
+    assert everything.requests == [(5, 0), (11, 0)]
 
 
 def test_a_share_of_nothing_is_unknown():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import accumulate
 
 import pytest
 from msgspec.structs import asdict, replace
 
-from foveate.core.messages import system, user
+from foveate.core.messages import Message, system, user
 from foveate.core.sizes import tokens_of
 from foveate.core.view import Prices
 from foveate.edits import Span, Summarize
@@ -237,6 +238,24 @@ def test_the_clock_is_that_of_the_recording():
     # The view is read before each call and after each answer; the call is at the time of the last message.
     assert idle[0] == (1_000, None)
     assert (65_000, 64.0) in idle
+
+
+def with_pauses(messages: list[Message], every: int) -> Recording:
+    """Return a recording of one message a second, with ten minutes before each `every`-th one."""
+    times = accumulate(600_000 if place % every == 0 else 1_000 for place in range(1, len(messages) + 1))
+    recorded = tuple(RecordedMessage(message, 1, time) for message, time in zip(messages, times, strict=True))
+    return Recording("run.jsonl", "chat-completions", recorded)
+
+
+@pytest.mark.parametrize("policy", ["off", "balanced"])
+def test_after_a_pause_nothing_is_read_from_the_cache(policy):
+    """Policies count on it: edits that wait are made when the cache is cold, since they cost nothing then."""
+    replayed = replay(with_pauses(list(agent_run(60, seed=3)), every=10), policy=policy)
+    cold = [call for call in replayed.calls if not call.cached]
+    assert 5 < len(cold) < len(replayed.calls) / 2
+    assert all(call.cost == call.tokens * 1.25 for call in cold)
+    assert all(call.cost_unmanaged == call.tokens_unmanaged * 1.25 for call in cold)
+    assert replayed.row.edits == 0 or replayed.row.cost_ratio < 1
 
 
 def test_the_row_has_the_recordings_own_facts():

@@ -201,8 +201,12 @@ def _costs(recording: Recording) -> Costs:
     from ..open import cost_of
 
     cost = cost_of(recording.model) if recording.model else None
-    messages = [row.message for row in recording.messages]
-    return spending_of_messages(messages, tools=recording.tools, rates=rates_of(cost) if cost else None)
+    return spending_of_messages(
+        [row.message for row in recording.messages],
+        tools=recording.tools,
+        rates=rates_of(cost) if cost else None,
+        times=[row.time for row in recording.messages],
+    )
 
 
 def _shares(named: Iterable[tuple[str, int]]) -> list[Share]:

@@ -1,7 +1,7 @@
 """Costs of requests: the bills of rendered views, and of fetching what a view lacks.
 
 A provider bills the longest unchanged beginning of the rendered messages at its read price, and the rest at its write
-price.
+price. After a pause longer than the lifetime of its cache it bills all of them at the write price.
 
 Hiding content must not make a policy look cheap. If a recorded call used content that its view did not show, an agent
 would have needed an expansion: one more request, which reads the view again, with the whole originals written at its
@@ -16,19 +16,23 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from ..conversation.past import PastCall
 from ..core.messages import Message
 from ..core.sizes import tokens_of
+from ..core.snapshots import Row
 from ..core.view import Entry, Prices
 from ..ports import Rendered
 
 __all__ = [
     "DEFAULT_PRICES",
     "Bill",
+    "CacheClock",
     "FetchCosts",
     "Meter",
     "RecordedRequests",
     "UnmanagedRequests",
     "ViewChanges",
+    "asked_at",
     "percentile",
     "share",
 ]
@@ -41,13 +45,15 @@ class Bill(Struct, frozen=True):
 
     tokens: int
     cached: int
-    """Tokens of the leading messages that are byte for byte the same as in the last request."""
+    """Tokens of the leading messages that are byte for byte the same as in the last request; 0 from a cold cache."""
     cost: float
     """In tokens of base input price."""
     rewritten: bool
     """Whether the unchanged beginning is shorter than the previous request."""
     unchanged: int
-    """The number of messages of the history before the first change, or before the end of the previous request."""
+    """The number of messages of the history before the first change, or before the end of the previous request.
+    0 with a cold cache.
+    """
 
 
 class Meter:
@@ -59,10 +65,13 @@ class Meter:
         self._tokens: list[int] = []  # of its messages
         self._length = 0  # of the history at the last request
         self.kept = 0
-        """The number of leading messages of the last request that were the same in the request before."""
+        """The number of leading messages of the last request that the cache held."""
 
-    def bill(self, request: Sequence[Rendered], length: int) -> Bill:
-        """Return the bill of a request that was made when the history had `length` messages."""
+    def bill(self, request: Sequence[Rendered], length: int, *, is_cold: bool = False) -> Bill:
+        """Return the bill of a request that was made when the history had `length` messages.
+
+        `is_cold`: whether the cache no longer holds the request before.
+        """
         run = _same(self._request, request)
         rewritten = run < len(self._request)
         unchanged = self._length
@@ -70,12 +79,11 @@ class Meter:
             changed = (entry.position for now in request[run:] for entry in now.entries if entry.position)
             unchanged = next(changed, length + 1) - 1
         del self._tokens[run:]
-        cached = sum(self._tokens)
         self._tokens += [_tokens_of(request, place) for place in range(run, len(request))]
-        written = sum(self._tokens[run:])
-        self._request, self._length, self.kept = request, length, run
+        self._request, self._length, self.kept = request, length, 0 if is_cold else run
+        cached, written = sum(self._tokens[: self.kept]), sum(self._tokens[self.kept :])
         cost = self._prices.read * cached + self._prices.write * written
-        return Bill(cached + written, cached, cost, rewritten, unchanged)
+        return Bill(cached + written, cached, cost, rewritten, 0 if is_cold else unchanged)
 
 
 def _tokens_of(request: Sequence[Rendered], place: int) -> int:
@@ -113,6 +121,24 @@ class ViewChanges:
         return list(left.values()), joined
 
 
+class CacheClock:
+    """Knows whether a provider's cache still holds the last request."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._milliseconds = prices.cache_seconds * 1000
+        self._last: int | None = None
+
+    def is_cold(self, time: int) -> bool:
+        """Return whether the cache is cold for a request at this time, in milliseconds since 1970."""
+        last, self._last = self._last, time
+        return last is None or time - last > self._milliseconds
+
+
+def asked_at(call: PastCall) -> int:
+    """Return the time of a call's request in milliseconds since 1970: that of the newest message before it."""
+    return max([item.stamp.time for item in call.items if isinstance(item, Row)], default=call.reply.stamp.time)
+
+
 class UnmanagedRequests:
     """The requests of a recording without management, each with the whole history."""
 
@@ -125,9 +151,9 @@ class UnmanagedRequests:
         """Add the next message."""
         self._tokens += tokens_of(message)
 
-    def request(self) -> None:
-        """Send all messages so far; those of earlier requests are cached."""
-        self.requests.append((self._tokens, self._sent))
+    def request(self, *, is_cold: bool = False) -> None:
+        """Send all messages so far; those of earlier requests are cached, unless the cache is cold."""
+        self.requests.append((self._tokens, 0 if is_cold else self._sent))
         self._sent = self._tokens
 
     def costs(self, prices: Prices) -> list[float]:
@@ -168,9 +194,9 @@ class RecordedRequests:
             self._prompt += size
         self._tokens += size
 
-    def request(self) -> None:
+    def request(self, *, is_cold: bool = False) -> None:
         """Send everything since the last compaction."""
-        self.requests.append((self._tokens, self._sent))
+        self.requests.append((self._tokens, 0 if is_cold else self._sent))
         self.peak = max(self.peak, self._tokens)
         self._sent = self._tokens
 

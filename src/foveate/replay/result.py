@@ -222,7 +222,8 @@ COLUMNS = (
         "always",
         "Input cost of the recording's model calls, relative to sending everything each time. "
         "A call pays the read price for the longest unchanged beginning of the request since the previous "
-        "call, and the write price for the rest.",
+        "call, and the write price for the rest. After a pause longer than the lifetime of the cache it pays the write "
+        "price for all of it.",
     ),
     Column(
         "all-in",
@@ -287,8 +288,7 @@ COLUMNS = (
         lambda row: count(row.prefix_rewrites),
         _ACTIVITY,
         "wide",
-        "Calls whose request did not begin with the whole previous request, so that part of the cache was "
-        "written again.",
+        "Calls whose request did not begin with the whole previous request, so that part of it was written again.",
     ),
     Column(
         "said",

@@ -18,6 +18,7 @@ import msgspec
 
 from ..conversation import Conversation
 from ..core.budget import measure_excess
+from ..core.economy import is_cold
 from ..core.edits import Bill, Edit, Restore, Span, Summarize, Task
 from ..core.messages import Message
 from ..core.planner import Policy
@@ -256,9 +257,10 @@ class _Run:
         request = self._chat.format.rendered(view, profile=self._chat._agent.profile)
         milliseconds = (self._seconds + process_time() - began) * 1000
         self._seconds = 0.0
-        self._unmanaged.request()
-        self._recorded.request()
-        bill = self._meter.bill(request, len(self._messages))
+        cold = is_cold(view, self._prices)
+        self._unmanaged.request(is_cold=cold)
+        self._recorded.request(is_cold=cold)
+        bill = self._meter.bill(request, len(self._messages), is_cold=cold)
         misses = self._lookup.compare(view, bill, used)
         self._turns.append(view.turn)
         self._rewrites += bill.rewritten

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
+from itertools import chain, repeat
 from typing import Any, Literal
 
 import msgspec
@@ -26,7 +27,7 @@ from ...policies.superseded_results import ResultTracker, Superseded, TrackedRes
 from ...policies.tool_kinds import CallKind, create_classifier
 from ...ports import CostOf, Rendered
 from ...replay.lookup import ContentKind, content_kind
-from ...replay.measure import DEFAULT_PRICES, Meter
+from ...replay.measure import DEFAULT_PRICES, CacheClock, Meter, asked_at
 from ...replay.result import KIND_NAMES
 
 __all__ = [
@@ -199,22 +200,32 @@ class Ledger:
             self._mark(self._tracker.superseded[self._marked :])
             self._marked = len(self._tracker.superseded)
 
-    def call(self, kept: int, added: Sequence[Rendered], *, outside: int = 0, rates: Rates | None = None) -> None:
+    def call(
+        self,
+        kept: int,
+        added: Sequence[Rendered],
+        *,
+        outside: int = 0,
+        rates: Rates | None = None,
+        is_cold: bool = False,
+    ) -> None:
         """Add the next model call.
 
-        `kept`: the number of leading messages that are the same as in the last call. `added`: the messages after them.
-        `outside`: tokens of the request outside the messages. `rates`: the model's prices.
+        `kept`: the number of leading messages that the call reads from the cache. `added`: the messages after them.
+        `outside`: tokens of the request outside the messages. `rates`: the model's prices. `is_cold`: whether the cache
+        holds nothing of the last call.
         """
         now = len(self._write_dollars)
         self._close(kept, now)
         self._sent += [(each, now) for each in added]
-        if outside != self._outside[0]:
+        if is_cold or outside != self._outside[0]:
             self._close_outside(now)
             self._outside = (outside, now)
         self._read_dollars.append(self._read_dollars[-1] + (rates[1] if rates else 0.0))
         self._write_dollars.append(rates[2] if rates else 0.0)
         self._unpriced += rates is None
-        self._unmanaged += self._prices.read * self._sent_whole + self._prices.write * (self._whole - self._sent_whole)
+        cached = 0 if is_cold else self._sent_whole
+        self._unmanaged += self._prices.read * cached + self._prices.write * (self._whole - cached)
         self._sent_whole = self._whole
 
     def spending(self) -> Spending:
@@ -304,21 +315,26 @@ def spending_of_messages(
     tools: Sequence[Mapping[str, Any]] = (),
     prices: Prices = DEFAULT_PRICES,
     rates: Rates | None = None,
+    times: Iterable[int | None] = (),
 ) -> Spending:
     """Return the spending of a recording whose every call sends all messages before it.
 
-    `tools`: the definitions that each call sends, as recorded. Tokens are a quarter of the characters, as in a replay.
-    A call is a reply of the model after any message but system prompts.
+    `tools`: the definitions that each call sends, as recorded. `times`: when the messages were recorded, in
+    milliseconds since 1970, None where that is unknown. Tokens are a quarter of the characters, as in a replay. A call
+    is a reply of the model after any message but system prompts.
     """
-    ledger = Ledger(prices)
+    ledger, clock, now = Ledger(prices), CacheClock(prices), 0
     outside = estimate(msgspec.json.encode(tools).decode()) if tools else 0
     sent = 0
-    waiting: list[Rendered] = []
+    known: list[Rendered] = []
     is_askable = False
-    for position, message in enumerate(messages, 1):
+    for position, (message, time) in enumerate(zip(messages, chain(times, repeat(None)), strict=False), 1):
         if message.role == "assistant" and is_askable:
-            ledger.call(sent, waiting, outside=outside, rates=rates)
-            sent, waiting = sent + len(waiting), []
+            cold = clock.is_cold(now)
+            kept = 0 if cold else sent
+            ledger.call(kept, known[kept:], outside=outside, rates=rates, is_cold=cold)
+            sent = len(known)
+        now = max(now, time or 0)
         is_askable = is_askable or message.role != "system"
         tokens = tokens_of(message)
         role = message.role
@@ -326,7 +342,7 @@ def spending_of_messages(
         ledger.message(position, message, stamp)
         is_result = role == "tool"
         entry = Entry(position, "", Message(role, ()), None, stamp, tokens=tokens, is_result=is_result)
-        waiting.append(Rendered(b"", (entry,)))
+        known.append(Rendered(b"", (entry,)))
     return ledger.spending()
 
 
@@ -347,7 +363,7 @@ def spending_of_conversation(
     session = chat._session
     with session.lock:
         walk, form, profile = session.past.walk(), get_format(chat.format.name), session.state.profile
-    ledger, meter = Ledger(prices), Meter(prices)
+    ledger, meter, clock = Ledger(prices), Meter(prices), CacheClock(prices)
     rates: dict[str, Rates | None] = {}
     outside = 0
     for call in walk.calls():
@@ -363,8 +379,9 @@ def spending_of_conversation(
             cost = cost_of(stamp.model) if cost_of and stamp.model else None
             rates[stamp.model] = rates_of(cost) if cost else None
         request = form.rendered(View(entries, call.turn, _NO_BUDGET), profile=profile)
-        meter.bill(request, walk.projection.position)
-        ledger.call(meter.kept, request[meter.kept :], outside=outside, rates=rates[stamp.model])
+        cold = clock.is_cold(asked_at(call))
+        meter.bill(request, walk.projection.position, is_cold=cold)
+        ledger.call(meter.kept, request[meter.kept :], outside=outside, rates=rates[stamp.model], is_cold=cold)
     return ledger.spending()
 
 

@@ -30,7 +30,7 @@ from ...errors import StoreError
 from ...formats import get_format
 from ...ports import CostOf, Format, Head
 from ...replay.lookup import KINDS, ContentKind, content_kind
-from ...replay.measure import Meter, ViewChanges
+from ...replay.measure import CacheClock, Meter, ViewChanges, asked_at
 from ...replay.result import CallFigures
 
 __all__ = ["CommitFigures", "Figures", "Timeline", "timeline_of"]
@@ -182,7 +182,7 @@ class _Fold:
     def __init__(self, walk: Walk, format: Format, profile: Profile, prices: Prices, cost_of: CostOf | None) -> None:
         self.walk, self.figures = walk, Figures()
         self._format, self._profile, self._prices, self._cost_of = format, profile, prices, cost_of
-        self._meter, self._changes = Meter(prices), ViewChanges()
+        self._meter, self._clock, self._changes = Meter(prices), CacheClock(prices), ViewChanges()
         self._kinds: dict[ContentKind, int] = dict.fromkeys(KINDS, 0)
         self._whole = self._sent = 0  # tokens of all messages, and of those at the last call
         self._rates: dict[str, Rates | None] = {}
@@ -210,8 +210,12 @@ class _Fold:
             for entry in changed:
                 self._kinds[content_kind(entry)] += sign * entry.tokens
         view = View(entries, call.turn, _NO_BUDGET)
-        bill = self._meter.bill(self._format.rendered(view, profile=self._profile), self.walk.projection.position)
-        new, reply = self._whole - self._sent, call.reply
+        reply = call.reply
+        cold = self._clock.is_cold(asked_at(call))
+        request = self._format.rendered(view, profile=self._profile)
+        bill = self._meter.bill(request, self.walk.projection.position, is_cold=cold)
+        cached = 0 if cold else self._sent
+        new = self._whole - cached
         values: dict[str, int] = {
             "turn": call.turn,
             "message": reply.position,
@@ -225,13 +229,13 @@ class _Fold:
             values[kind] = tokens
         amounts = {
             "cost": bill.cost + self._due,
-            "cost_unmanaged": self._prices.read * self._sent + self._prices.write * new,
+            "cost_unmanaged": self._prices.read * cached + self._prices.write * new,
         }
         rates = self._rates_of(reply.stamp.model)
         if rates is not None:
             base, read, write, _ = rates
             amounts["dollars"] = read * bill.cached + write * (bill.tokens - bill.cached) + base * self._due
-            amounts["dollars_unmanaged"] = read * self._sent + write * new
+            amounts["dollars_unmanaged"] = read * cached + write * new
         self._sent, self._due = self._whole, 0.0
         self.figures.add(values, amounts, reply.stamp.model)
         if reply.stamp.usage is not None:
