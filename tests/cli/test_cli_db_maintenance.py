@@ -101,7 +101,9 @@ def test_export_refuses_wrong_arguments(refused, here):
 
 def test_backup_is_a_database(db, refused, here):
     assert db("backup", "copy.db") == f"copy.db: {count(Path('copy.db').stat().st_size)} bytes.\n"
-    assert refused("backup", "copy.db").startswith("There is a file copy.db already.")
+    assert refused("backup", "copy.db") == (
+        "There is a file copy.db already. Name another one, or overwrite it: --overwrite, or overwrite=True."
+    )
     assert db("verify", "--store", "sqlite:///copy.db") == "3 conversations of 2 tenants verified: all is well.\n"
     assert "pg_dump" in refused("backup", "copy.db", "--store", "postgresql://ann@db.example/chats")
 

@@ -34,7 +34,7 @@ def test_export_of_one_conversation_writes_one_file(run, chats, tmp_path):
     assert run("inspect", chats, "--export", tmp_path / "out", "--name", "team/b")[0] == 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["team~2Fb.html"]
     code, _, err = run("inspect", chats, "--export", tmp_path / "out", "--name", "missing")
-    assert (code, err) == (1, "foveate: no conversation 'missing'.\n")
+    assert (code, err) == (1, "foveate: There is no conversation 'missing' in these sources.\n")
 
 
 def test_export_of_a_recording_replays_it(run, recording, tmp_path):

@@ -153,6 +153,31 @@ def test_show_reads_a_postgresql_server(run, postgres_url):
     assert run("show", postgres_url, "first", "--receipts") == (0, "first  0 receipts\n", "")
 
 
+@pytest.mark.parametrize("options", [("--policy", "prune"), ("--window", 5), ("--format", "chat"), ("--lenient",)])
+def test_show_of_a_store_refuses_options_of_recordings(run, tmp_path, options):
+    db = tmp_path / "chats.db"
+    foveate.open_conversation("first", store=f"sqlite:///{db}", window=1000).close()
+    for names in ((), ("first",)):
+        code, out, err = run("show", db, *names, *options)
+        assert (code, out) == (2, "")
+        assert err == f"foveate: {options[0]} belongs to recordings, and {db} is a store. Leave it out.\n"
+
+
+def test_show_of_a_recording_refuses_a_tenant(run, recording):
+    code, out, err = run("show", recording, "--tenant", "acme")
+    assert (code, out) == (2, "")
+    assert err == f"foveate: --tenant belongs to stores, and {recording} is a recording. Leave it out.\n"
+
+
+def test_show_of_an_empty_conversation_names_no_roles(run, tmp_path):
+    db = tmp_path / "chats.db"
+    foveate.open_conversation("first", store=f"sqlite:///{db}", window=1000).close()
+    assert run("show", db, "first")[1].splitlines()[-2:] == [
+        "0 messages in the view, 0 tokens",
+        "Edits changed 0 entries; 0 changed for the provider.",
+    ]
+
+
 def test_show_creates_no_conversation(run, tmp_path):
     db = tmp_path / "chats.db"
     foveate.open_conversation("there", store=f"sqlite:///{db}", window=1000).close()

@@ -253,8 +253,8 @@ def test_originals_and_conversations_are_resources(store: str):
 
 
 def test_a_server_needs_names_or_all_and_not_both(store: str):
-    for names, all_names in ((), False), (["ours"], True):
-        with pytest.raises(BadSetting):
+    for names, all_names, problem in ((), False, "No conversation is named"), (["ours"], True, "some are named"):
+        with pytest.raises(BadSetting, match=problem):
             StoredConversations(store, names, all_names=all_names)
     with pytest.raises(NoSuchConversation):
         StoredConversations(store, ["nobody"])

@@ -168,7 +168,8 @@ def test_an_upstream_is_a_provider_or_a_url():
     [
         (["--host", "0.0.0.0"], "clients need a token"),
         (["--workers", "2", "--store", "memory:"], "Workers cannot share a store in memory"),
-        (["--workers", "0"], "--workers"),
+        (["--workers", "0"], "--workers must be at least 1, not 0."),
+        (["--port", "70000"], "--port must be a port, not 70000."),
         (["--upstream", "x"], "--upstream takes"),
         (["--window", "5"], "Window"),
     ],

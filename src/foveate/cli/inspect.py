@@ -162,7 +162,8 @@ def _export(sources: Sequence[Source], folder: Path, name: str | None) -> int:
         for source in sources:
             source.close()
     if not written:
-        complain("foveate: no conversation to export." if name is None else f"foveate: no conversation {name!r}.")
+        what = "is no conversation to export" if name is None else f"is no conversation {name!r} in these sources"
+        complain(f"foveate: There {what}.")
         return 1
     print(f"{plural(written, 'file')} in {folder}.", file=sys.stderr)
     return 0

@@ -88,8 +88,11 @@ def proxy(
         _check_client(workers, tokens, host)
     elif arguments:
         raise BadSetting(f"{arguments[0]!r} is an argument for a client. Name the client: --wrap claude.")
-    if workers < 1 or max_body < 1 or not 0 <= (port or 0) < 65_536:
-        raise BadSetting("--workers and --max-body must be at least 1, and --port must be a port.")
+    for name, number in (("--workers", workers), ("--max-body", max_body)):
+        if number < 1:
+            raise BadSetting(f"{name} must be at least 1, not {number}.")
+    if not 0 <= (port or 0) < 65_536:
+        raise BadSetting(f"--port must be a port, not {port}.")
     try:
         from ..proxy.server import check_start, serve
         from ..proxy.settings import TOKEN, ProxySettings, read_tokens, upstreams_of

@@ -28,7 +28,7 @@ def show(
     *,
     turn: int | None = None,
     policy: str | None = None,
-    window: int = 200_000,
+    window: int | None = None,
     provider: Provider = "anthropic",
     receipts: bool = False,
     tenant: str | None = None,
@@ -70,6 +70,7 @@ def show(
     """
     url = store_of(file)
     if url is not None:
+        _refuse("recordings, and {} is a store", file, policy=policy, window=window, format=reader, lenient=lenient)
         tenant = settings_of()["tenant"] if tenant is None else tenant
         if name is None:
             return _list(url, file, tenant, as_json)
@@ -78,10 +79,20 @@ def show(
         return 0
     if name is not None:
         raise BadSetting(f"{file} is a recording, not a store. It holds one conversation, and takes no name.")
+    _refuse("stores, and {} is a recording", file, tenant=tenant)
     (policy,) = policies_of(policy, None)
-    with _replayed(Path(file), policy, window, provider, reader, lenient) as chat:
+    with _replayed(Path(file), policy, 200_000 if window is None else window, provider, reader, lenient) as chat:
         _show(chat, f"{Path(file).name} under {policy}", turn, receipts, full, as_json)
     return 0
+
+
+def _refuse(where: str, file: str, **options: object) -> None:
+    """Raise BadSetting if an option is given that has no effect here."""
+    from ..stores import without_password
+
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise BadSetting(f"--{name} belongs to {where.format(without_password(file))}. Leave it out.")
 
 
 def _show(chat: Conversation, title: str, turn: int | None, receipts: bool, full: bool, as_json: bool) -> None:
@@ -296,4 +307,5 @@ def _summary(view: View) -> str:
     edited = sum(bool(entry.edits) for entry in view)
     fixed = sum(bool(entry.legalized) for entry in view)
     parts = ", ".join(f"{role} {count(tokens)}" for role, tokens in roles.items())
-    return f"Tokens by role: {parts}. Edits changed {plural(edited, 'entry')}; {count(fixed)} changed for the provider."
+    by_role = f"Tokens by role: {parts}. " if parts else ""
+    return f"{by_role}Edits changed {plural(edited, 'entry')}; {count(fixed)} changed for the provider."

@@ -43,8 +43,12 @@ class StoredConversations:
 
         Raises BadSetting if neither or both are given, and NoSuchConversation.
         """
-        if bool(names) == all_names:
-            raise BadSetting("Name the conversations that the server may read, or choose all of them, not both.")
+        if names and all_names:
+            raise BadSetting("All conversations are chosen, and some are named. Leave out the one or the other.")
+        if not names and not all_names:
+            raise BadSetting(
+                "No conversation is named. Name those that the server may read, or serve all: --all, or all_names=True."
+            )
         self._url, self._tenant, self._window = url, tenant, window
         self._names = tuple(dict.fromkeys(names))
         with closing(open_store(url)) as store:

@@ -56,7 +56,9 @@ def placed(path: Path, *, overwrite: bool = False, database: bool = False) -> It
     """
     check_place(path, database=database)
     if path.exists() and not overwrite:
-        raise BadSetting(f"There is a file {path} already. Name another one, or allow to overwrite it.")
+        raise BadSetting(
+            f"There is a file {path} already. Name another one, or overwrite it: --overwrite, or overwrite=True."
+        )
     if not path.parent.is_dir():
         raise BadSetting(f"There is no folder {path.parent} to write {path.name} to.")
     temporary = None
