@@ -61,6 +61,16 @@ def test_model_chooses_window_provider_and_prices(run, recording):
     assert (row["window"], row["provider"]) == (9_000, "anthropic")
 
 
+def test_a_model_that_is_not_known_is_reported(run, recording):
+    arguments = ("replay", recording, "--policy", "none", "--model", "gpt5-mini", "--json")
+    code, out, err = run(*arguments)
+    assert (code, json.loads(out)["window"]) == (0, 200_000)
+    assert (
+        err == "foveate: The window of model 'gpt5-mini' is not known, and counts as 200000 tokens. --window sets it.\n"
+    )
+    assert run(*arguments, "--window", "64000")[2] == ""
+
+
 def test_the_table_explains_its_figures(run, recording):
     _, out, _ = run("replay", recording)
     assert out.index("quoted") < out.index("recall, quoted: of the identifiers") < out.index("Tokens per call")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
+from ..core.profiles import window_of
 from ..errors import BadSetting
 from .files import folder_of, remove_database, write_whole
 from .options import EngineOption, Provider, policies_of, prices_of, store_file, store_url
@@ -101,6 +102,8 @@ def replay(
     names, billed = policies_of(policy, compare), None if prices is None else prices_of(prices)
     if any(number is not None and number < 1 for number in (window, jobs, recent)):
         raise BadSetting("--window, --jobs and --recent must be whole numbers above 0.")
+    if model is not None and window is None and window_of(model) is None:
+        complain(f"foveate: The window of model {model!r} is not known, and counts as 200000 tokens. --window sets it.")
     url = None if db is None else store_url(db)
     new_file = _check_places(html, url)
     chosen = _chosen(files, last, recent, as_json)
