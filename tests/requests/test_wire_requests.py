@@ -291,6 +291,9 @@ def test_input_of_responses_may_be_a_text():
         ("openai_responses", {"previous_response_id": "resp_1"}, BadInput),
         ("openai", {"n": 2}, BadInput),
         ("openai", {"messages": 3}, ValueError),
+        ("anthropic", {"system": 5}, BadInput),
+        ("anthropic", {"system": {"text": "You help."}}, BadInput),
+        ("openai_responses", {"instructions": True}, BadInput),
     ],
 )
 def test_requests_that_cannot_show_a_view_are_refused(format: str, fields: dict[str, Any], error: type[Exception]):

@@ -100,6 +100,8 @@ class WireRequest:
         self._adds_marks, self._window = adds_marks, window
         self._raws, messages = _messages(api, body)
         self._system = body.value(api.system) if api.system else None
+        if not isinstance(self._system, str | list | None):
+            raise BadInput(f"{api.system} is neither a text nor a list. Correct it: the provider refuses it too.")
         self._tools = body.value("tools") or ()
         self._model = model_name(api.format, str(_value(fields.get("model")) or "")) or None
         # A response that the provider stores may be continued by its id, where an expansion is a call without result.
