@@ -207,6 +207,12 @@ def test_wrong_sub_agents_are_refused():
         ReActAgent(model, result_lease=Lease(-1))
 
 
+@pytest.mark.parametrize("limits", [0, "", [], "20 turns"])
+def test_limits_of_another_type_are_refused(limits: Any):
+    with pytest.raises(BadSetting, match="limits= must be a Limits"):
+        ReActAgent(ScriptedModel([]), limits=limits)
+
+
 def test_a_loop_agent_may_have_sub_agents_that_call_tools():
     team = Team()
     step = {

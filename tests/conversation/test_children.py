@@ -42,7 +42,7 @@ def test_other_keys_become_their_beginning_and_a_hash():
     assert [len(child_name("t", key)) for key in ("x~1", "x" * 101, "\0", "a\nb")] == [2 + 3 + 17, 99, 2 + 18, 2 + 20]
 
 
-@pytest.mark.parametrize(("parent", "key"), [("", "a"), ("a", ""), ("p" * 475, "abcdef")])
+@pytest.mark.parametrize(("parent", "key"), [("", "a"), ("a", ""), ("p" * 475, "abcdef"), ("a", 5), (b"a", "b")])
 def test_names_that_no_store_takes_are_refused(parent, key):
     with pytest.raises(BadSetting):
         child_name(parent, key)

@@ -253,7 +253,8 @@ def _check_run(lease: Lease | None, limits: object, options: object, functions: 
     """Raise BadSetting for values that a run cannot use. `functions`: by keyword; None for those of the library."""
     if lease is not None:
         check_lease("result_lease", lease)
-    validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
+    if limits is not None:
+        validate.instance("limits=", limits, Limits, "a Limits, such as Limits(turns=20)")
     if options is not None and not isinstance(options, Mapping):
         raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
     for keyword, value in functions.items():

@@ -30,7 +30,7 @@ def child_name(parent: str, key: str) -> str:
     `~`, and at most 100 characters. Of any other key the name has the beginning, with `-` for other characters, and
     its hash. Raises BadSetting if the name would be longer than 480 characters, or if one of both is empty.
     """
-    if not parent or not key:
+    if not (isinstance(parent, str) and isinstance(key, str) and parent and key):
         raise BadSetting(f"The name of a child needs a parent and a key, not {parent!r:.60} and {key!r:.60}.")
     legal = "".join(letter if letter.isprintable() and letter not in "/~" else "-" for letter in key)
     if legal != key or len(key) > _KEY_MAX:
