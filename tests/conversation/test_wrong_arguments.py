@@ -6,8 +6,21 @@ from typing import Any
 
 import pytest
 
-from foveate import BadInput, FoveateError, Message, Options, StoreError, Text, assistant, open_conversation, user
-from foveate.edits import Replace, Target
+from foveate import (
+    BadInput,
+    FoveateError,
+    Media,
+    Message,
+    Options,
+    StoreError,
+    Text,
+    ToolCall,
+    assistant,
+    open_conversation,
+    tool_result,
+    user,
+)
+from foveate.edits import Pin, Replace, Span, Summarize, Target
 from foveate.errors import BadEdit, BadMessage, BadSetting
 from foveate.open import grouped
 from foveate.stores.memory import MemoryStore
@@ -71,6 +84,45 @@ def test_clock_and_counter_must_return_whole_numbers(clock):
         chat.append("hi")
     with pytest.raises(BadSetting, match="counter="):
         open_conversation("c", window=1_000, options=Options(counter=lambda text: len(text) / 4))
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        (user(b"It failed."), "Text.text"),
+        (tool_result("a", bytearray(b"ok")), "Text.text"),
+        (assistant("Look.", ToolCall("a", "ls", b"{}")), "ToolCall.arguments"),
+        (
+            Message("user", (Text("Look."), Media("image/png", "url", "https://x.example/a.png", name=b"a"))),
+            "Media.name",
+        ),
+    ],
+)
+def test_bytes_are_no_text(said, name):
+    """An encoder writes bytes as base64: the model would read `SXQgZmFpbGVkLg==`."""
+    with open_conversation("c", window=10_000) as chat:
+        with pytest.raises(BadMessage, match=f"^{name} of a Message is bytes, not a text. Decode it"):
+            chat.append(said)
+        assert len(chat) == 0
+
+
+def test_media_take_bytes_as_base64():
+    with open_conversation("c", window=10_000) as chat:
+        chat.append(Message("user", (Media("image/png", "base64", b"abc"),)))
+        assert chat.history()[0].message.parts[0].data == "YWJj"
+
+
+def test_edit_with_bytes_is_refused():
+    with open_conversation("c", window=10_000) as chat:
+        id = chat.append("Hello")[0]
+        for edit in (
+            Replace(Target(id, (0,)), (Text(b"x"),)),
+            Summarize(Span(id, id), b"x"),
+            Pin(Target(id), reason=b"x"),
+        ):
+            with pytest.raises(BadEdit, match="is bytes, not a text"):
+                chat.edit(edit)
+        assert chat.journal.records() == []
 
 
 def test_edit_with_wrong_fields_is_refused():

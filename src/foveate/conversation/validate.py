@@ -12,11 +12,12 @@ from numbers import Integral
 from typing import Any, TypeVar, get_args
 
 import msgspec
+from msgspec import Struct
 
 from ..core import wire
 from ..core.edits import Edit, Record
 from ..core.enrich import retained_parts
-from ..core.messages import Message
+from ..core.messages import Media, Message
 from ..core.metadata import encode_metadata, is_metadata
 from ..core.scalars import plain_scalar
 from ..core.stamps import Origin, PartRetention, Usage
@@ -179,11 +180,14 @@ def metadata(value: object) -> str:
 def message(value: Message) -> Message:
     """Return the message as a store reads it back. Raises BadMessage if a field has the wrong kind."""
     try:
-        return _message.decode(wire.encode_message(value))
+        read = _message.decode(wire.encode_message(value))
     except BadMessage:
         raise
     except Exception as error:
         raise BadMessage(f"A Message has a field of the wrong kind: {_describe(error)}.") from error
+    if read != value and (name := _bytes_in(value)):
+        raise BadMessage(f"{name} of a Message is bytes, not a text. Decode it: data.decode().")
+    return read
 
 
 def edits(values: tuple[Any, ...]) -> tuple[Edit, ...]:
@@ -199,7 +203,22 @@ def edits(values: tuple[Any, ...]) -> tuple[Edit, ...]:
             raise
         except Exception as error:
             raise BadEdit(f"An edit has a field of the wrong kind: {_describe(error)}.") from error
+        if read[-1] != value and (name := _bytes_in(value)):
+            raise BadEdit(f"{name} of an edit is bytes, not a text. Decode it: data.decode().")
     return tuple(read)
+
+
+def _bytes_in(value: object, name: str = "") -> str:
+    """Return the name of a field that has bytes; "" if none has. An encoder writes them as base64 without an error."""
+    if isinstance(value, Struct):
+        is_media = isinstance(value, Media)  # The data of media is base64.
+        fields = (field for field in value.__struct_fields__ if not (is_media and field == "data"))
+        named = (_bytes_in(getattr(value, field), f"{type(value).__name__}.{field}") for field in fields)
+    elif isinstance(value, list | tuple):
+        named = (_bytes_in(item, name) for item in value)
+    else:
+        return name if isinstance(value, bytes | bytearray | memoryview) else ""
+    return next(filter(None, named), "")
 
 
 def _describe(error: Exception) -> str:
