@@ -651,6 +651,37 @@ def test_requests_of_real_clients_never_fork(client: str, wire_recordings: Path)
     assert chats
 
 
+@pytest.mark.parametrize("kept", [0, 2, 6])
+def test_list_with_a_text_that_cannot_be_stored_changes_nothing(kept: int):
+    """The list also removes messages, or departs: no part of it counts if one of its messages is refused."""
+    chat = opened()
+    mine = conversation_of(2)
+    chat.follow(mine)
+    before = shown(chat.view), chat.tip, chat.journal.records()
+    with pytest.raises(BadInput, match="half of a surrogate pair"):
+        chat.follow([*mine[:kept], {"role": "user", "content": "Half of a pair: \ud800"}, *mine[kept + 1 :]])
+    assert (shown(chat.view), chat.tip, chat.journal.records()) == before
+    assert chat.follow(mine) == Followed()
+
+
+def test_prompt_for_an_empty_list_is_refused_and_hides_nothing():
+    chat = opened()
+    chat.follow(conversation_of(2))
+    before = shown(chat.view), chat.journal.records()
+    for empty in ([], ()):
+        with pytest.raises(BadInput, match="messages= is empty"):
+            chat.prompt(messages=empty)
+    assert (shown(chat.view), chat.journal.records()) == before
+
+
+@pytest.mark.parametrize("option", [{"read": 3}, {"read": "json"}, {"ignore_removals": "yes"}, {"ignore_removals": 1}])
+def test_options_of_follow_are_checked(option: dict[str, Any]):
+    chat = opened()
+    with pytest.raises(BadInput, match=f"{next(iter(option))}= must be"):
+        chat.follow([{"role": "user", "content": "Go."}], **option)
+    assert len(chat) == 0
+
+
 def test_messages_must_be_a_list():
     with pytest.raises(BadInput, match="takes the whole list"):
         opened().follow({"role": "user", "content": "Go."})  # type: ignore[arg-type]

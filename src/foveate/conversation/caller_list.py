@@ -17,6 +17,7 @@ from ..core.edits import CALLER, COMPACTED, Edit, Hide, Restore, Span, Target
 from ..core.events import Event
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin
+from ..core.wire import encode_message
 from ..errors import BadMessage, ConflictError, NoSuchConversation
 from ..expand.originals import decoded
 from ..ports import StoredMessage
@@ -130,6 +131,9 @@ class CallerList:
         """Make the history and the view what the list shows."""
         if not isinstance(messages, list | tuple):
             raise BadMessage(f"messages= takes the whole list of messages, not {type(messages).__name__}.")
+        if read is not None:
+            validate.function("read=", read)
+        validate.instance("ignore_removals=", ignore_removals, bool, "True or False")
         values: Sequence[object] = messages
         ranges: Sequence[range] | None = None
         if read is None:
@@ -145,6 +149,7 @@ class CallerList:
         for _ in range(_ATTEMPTS):
             try:
                 changes, new, history = self._compare(request, may_fork=may_fork)
+                _check_new(changes, new)
                 if changes.fork_at is not None and not changes.is_rewind:
                     former, reason = self._depart(changes.fork_at, changes.reason)
                     changes, new, history = self._compare(request, may_fork=False)
@@ -382,6 +387,18 @@ class CallerList:
         except NoSuchConversation:
             return False
         return True
+
+
+def _check_new(changes: Changes, new: NewList) -> None:
+    """Raise BadMessage if a new message cannot be stored. Edits and departures come first, and nothing undoes them."""
+    if changes.fork_at is not None:
+        messages = new.all_messages()
+    elif changes.hidden or changes.restored or changes.edited:
+        messages = [new.message(spot.item, spot.part) for spot in changes.tail]
+    else:
+        return
+    for message, _ in messages:
+        encode_message(message)
 
 
 def _ranges(messages: Sequence[object], groups: Sequence[object]) -> list[range]:

@@ -191,6 +191,8 @@ class Exchange:
 
         `may_expand`: False if this request does not offer the tool `expand`, although the conversation does.
         """
+        if isinstance(messages, list | tuple) and not messages:  # Following it would hide the whole history.
+            raise BadInput("messages= is empty, so there is nothing to send. Pass the whole list, or leave it out.")
         self.use_model(choice)
         self._choice, self._may_expand = choice, may_expand
         system, tools = _plain_text(system), validate.tools(tools)  # SDKs pass None for no tools.

@@ -161,6 +161,13 @@ class NewList(NamedTuple):
             self.messages[item] = self.read(self.values[item - self.known])
         return self.messages[item][part]
 
+    def all_messages(self) -> list[ReadMessage]:
+        """Return the messages of all items but those that the last list began with."""
+        for item, value in enumerate(self.values, self.known):
+            if item not in self.messages:
+                self.messages[item] = self.read(value)
+        return [message for item in range(len(self.values)) for message in self.messages[self.known + item]]
+
 
 def same_beginning(old: Sequence[object], new: Sequence[object]) -> int:
     """Return how many values are the same at the beginning of both."""
