@@ -89,7 +89,7 @@ def test_doctor_names_missing_packages_with_their_extra(run, monkeypatch):
     version = command._version
     monkeypatch.setattr(command, "_version", lambda package: "" if package == "regex" else version(package))
     _, out, _ = run("doctor")
-    assert 'Missing: regex. For what they do: pip install "foveate[expand]"' in out
+    assert 'Missing: regex. To add that: pip install "foveate[expand]"' in out
     extras = json.loads(run("doctor", "--json")[1])["extras"]
     assert "expand" in [extra["name"] for extra in extras if extra["missing"]]
 

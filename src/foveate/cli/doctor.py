@@ -195,7 +195,7 @@ def _print(health: Health) -> None:
     say(f"Installed extras: {', '.join(extra.name for extra in health.extras if not extra.missing) or 'none'}.")
     for extra in health.extras:
         if extra.missing:
-            say(f'Missing: {", ".join(extra.missing)}. For what they do: pip install "foveate[{extra.name}]"')
+            say(f'Missing: {", ".join(extra.missing)}. To add that: pip install "foveate[{extra.name}]"')
     say(f"Keys in the environment: {', '.join(health.keys) or 'none'}.")
     store = health.store
     figures = f", {plural(store.conversations, 'conversation')}, {plural(store.messages, 'message')}"
