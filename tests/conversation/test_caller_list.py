@@ -721,6 +721,23 @@ def test_a_list_meets_what_another_process_appended(tmp_path: Path):
     assert "lost" not in json.dumps(second.prompt(messages=mine))
 
 
+def test_an_edited_list_meets_what_another_process_appended(tmp_path: Path):
+    """The commit of the edits finds the other's message. It was left out, and later edits hid the wrong messages."""
+    store = open_store(f"sqlite:///{tmp_path / 'c.db'}")
+    chat, other = opened("c", store=store), opened("c", store=store)
+    first, second, fourth = user("Go."), say("Yes."), say("No.")
+    chat.follow([first, second, user("And?"), fourth])
+    other.refresh()
+    other.append(user("From outside."))
+    chat.follow([first, second, fourth, user("Next.")])
+    assert [row.message.text for row in chat.history()][4:] == ["From outside.", "Next."]
+    for mine in [first, second, fourth, user("Other.")], [fourth, user("Other."), user("Last.")]:
+        chat.follow(mine)
+        assert [entry.message.text for entry in chat.view if entry.kind == "message"] == [each.text for each in mine]
+        assert chat.follow(mine) == Followed()
+    assert chat.journal.verify() == []
+
+
 def test_two_processes_go_back_to_the_same_place(tmp_path: Path):
     store = open_store(f"sqlite:///{tmp_path}/list.db")
     first, second = (opened(policy="off", store=store) for _ in range(2))

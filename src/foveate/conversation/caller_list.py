@@ -296,7 +296,7 @@ class CallerList:
         shown = list(changes.shown)
         is_alone = True
         if changes.tail:
-            position = state.head.position
+            position = history.position  # The commit above may have found messages of another writer behind it.
             messages = [new.message(spot.item, spot.part) for spot in changes.tail]
             state.calls.is_taken_over |= not position
             added = tuple(id for id in self._add(messages) if not history.has(id))
