@@ -20,6 +20,9 @@ _WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _WORD = rf"(?:(?!{_WIDE})\w)"
 _INNER = rf"(?:(?!{_WIDE})[\w./:@#&+%'’,-])"
 _TERM = re.compile(rf"(?P<wide>{_WIDE}+)|(?P<word>[$€£¥]?{_WORD}(?:{_INNER}*(?:{_WORD}|[%€$£¥+#]))?)|(?P<link>[=→])")
+_NARROW_TERM = re.compile(r"(?P<word>[$€£¥]?\w(?:[\w./:@#&+%'’,-]*[\w%€$£¥+#])?)|(?P<link>[=→])")
+"""A term of a text without Chinese, Japanese and Korean letters: no character is looked at twice."""
+_HAS_WIDE = re.compile(_WIDE)
 _STOP = words("""
     a an the this that these those it its it's is are was were be been being am to of in on at by for from with
     as and or but so if then than too very just also we you i he she they our your my his her their us me him
@@ -124,6 +127,11 @@ _LABELLED = 4
 """Words after a colon, at most, that are the value of a label and no sentence."""
 _QUOTED = frozenset(('""', "``", "“”", "„“", "«»", "「」", "‘’"))
 """The characters around a quoted word."""
+_QUOTE = re.compile('["`“„«「‘]')
+_MARKS = frozenset(".!?:=,;")
+"""The characters behind a word that count."""
+_BEHIND_MARK = frozenset(("", " ", '"', "'"))
+"""The characters between a mark and the beginning of a sentence."""
 _AMOUNT_BEGINS = frozenset("0123456789$€£¥")
 _AMOUNT = re.compile(r"[$€£¥]?(\d{1,3}(?:,\d{3})+|\d+)(k)?[$€£¥]?")
 """A whole number, with thousands as `,` or `k`: the same number is written in many ways."""
@@ -234,7 +242,9 @@ def terms_of(statement: str) -> Terms:
     subject: frozenset[str] | None = None
     at = 0
     begins = True
-    for match in _TERM.finditer(statement):
+    is_quoting = _QUOTE.search(statement) is not None
+    is_narrow = statement.isascii() or not _HAS_WIDE.search(statement)
+    for match in (_NARROW_TERM if is_narrow else _TERM).finditer(statement):
         at += 1
         kind, text = match.lastgroup, match[0]
         if kind == "wide":
@@ -251,22 +261,18 @@ def terms_of(statement: str) -> Terms:
             before = between = "=" if _WIDE_LINK.search(text) else text[-1]
             begins = False
             continue
-        plain = text.casefold().replace("’", "'").removesuffix("'s")
-        if plain[0] in _AMOUNT_BEGINS and (number := _AMOUNT.fullmatch(plain)):
-            plain = number[1].replace(",", "") + ("000" if number[2] else "")
-        plain = _SHORT_DAYS.get(plain, plain)
+        end = match.end()
+        word = _read_word(text)
+        plain = word.plain
         if kind == "word":
-            around = statement[match.start() - 1 : match.start()] + statement[match.end() : match.end() + 1]
-            is_value = _is_value(text, plain, begins) or around in _QUOTED
-            if plain in _STATES:
-                is_value = before in _LINKS and _CLOSES.match(statement, match.end()) is not None
-            elif plain == "one":
-                is_value = is_value and before not in _DETERMINERS
-            elif plain == "second":
-                is_value = statement[: match.start()].endswith(("the ", "The "))
-            if is_value or (plain not in _STOP and plain not in _LIGHT and plain not in _TOWARDS):
-                term = _stem(plain) if plain.isalpha() and plain not in _CLOSED else plain
-                if is_value or plain not in _CHANGES:
+            is_value = word.is_value and not (begins and word.is_capital)
+            if not is_value and is_quoting:
+                is_value = statement[max(0, match.start() - 1) : match.start()] + statement[end : end + 1] in _QUOTED
+            if word.depends:
+                is_value = _is_value_here(statement, match, plain, before, is_value)
+            if is_value or word.is_topic:
+                if is_value or not word.is_change:
+                    term = word.term
                     if term not in places:
                         if not places and text[0].isupper():
                             opening = term
@@ -284,21 +290,23 @@ def terms_of(statement: str) -> Terms:
                     if before in _QUALIFIERS:
                         chosen.add(term)
                     last, between = term, ""
-            elif plain in _LINKS:
+            elif word.is_link:
                 between = "="
-            if subject is None and plain in _VERBS:
+            if subject is None and word.is_verb:
                 subject = frozenset(places)
-            elif plain in _PREPOSITIONS or plain in _TOWARDS:
-                between = _SAME.get(plain, plain)
-        after = statement[match.end() : match.end() + 2]
-        begins = after[:1] in ".!?:" and (len(after) < 2 or after[1] in " \"'")
-        is_filler = plain in _ARTICLES or (before in _LINKS and plain in _CHANGES)
-        if not (is_filler and before):  # "is now 8", "for the tests"
+            elif word.relation:
+                between = word.relation
+        # "is now 8", "for the tests"
+        if not (before and (word.is_article or (word.is_change and before in _LINKS))):
             before = plain
-        if after[:1] == "=" or (after[:1] == ":" and statement.count(" ", match.end()) <= _LABELLED):
-            before = between = "="
-        elif after[:1] in ",;":
-            last = between = ""
+        begins = False
+        after = statement[end : end + 1]
+        if after in _MARKS:
+            begins = after in ".!?:" and statement[end + 1 : end + 2] in _BEHIND_MARK
+            if after == "=" or (after == ":" and statement.count(" ", end) <= _LABELLED):
+                before = between = "="
+            elif after in ",;":
+                last = between = ""
     return Terms(
         places,
         frozenset(values),
@@ -312,6 +320,61 @@ def terms_of(statement: str) -> Terms:
         subject or frozenset(),
         opening,
     )
+
+
+class _Word(Struct, frozen=True, gc=False):
+    """A word of a statement, as it is in every sentence."""
+
+    plain: str
+    """The word in small letters, or the number that it writes."""
+    term: str
+    """The word as a term: without its end."""
+    is_value: bool
+    """Whether it is a value inside of a sentence."""
+    is_capital: bool
+    """Whether it is one only for its capital letter, so that it is none at the beginning."""
+    depends: bool
+    """Whether only the words around it show whether it is a value."""
+    is_topic: bool
+    """Whether it has a meaning of its own."""
+    is_change: bool
+    is_article: bool
+    is_link: bool
+    is_verb: bool
+    relation: str
+    """The preposition that it is; "" if it is none."""
+
+
+@cached(8_192)  # Most words of a history are few different ones.
+def _read_word(text: str) -> _Word:
+    """Return the word that a text is."""
+    plain = text.casefold().replace("’", "'").removesuffix("'s")
+    if plain[0] in _AMOUNT_BEGINS and (number := _AMOUNT.fullmatch(plain)):
+        plain = number[1].replace(",", "") + ("000" if number[2] else "")
+    plain = _SHORT_DAYS.get(plain, plain)
+    is_value = _is_value(text, plain, begins=False)
+    return _Word(
+        plain,
+        _stem(plain) if plain.isalpha() and plain not in _CLOSED else plain,
+        is_value,
+        is_value and not _is_value(text, plain, begins=True),
+        plain in _STATES or plain in ("one", "second"),
+        plain not in _STOP and plain not in _LIGHT and plain not in _TOWARDS,
+        plain in _CHANGES,
+        plain in _ARTICLES,
+        plain in _LINKS,
+        plain in _VERBS,
+        _SAME.get(plain, plain) if plain in _PREPOSITIONS or plain in _TOWARDS else "",
+    )
+
+
+def _is_value_here(statement: str, match: re.Match[str], plain: str, before: str, is_value: bool) -> bool:
+    """Return whether a word that `depends` is a value behind the word `before`."""
+    if plain == "one":
+        return is_value and before not in _DETERMINERS
+    if plain == "second":
+        return statement[: match.start()].endswith(("the ", "The "))
+    return before in _LINKS and _CLOSES.match(statement, match.end()) is not None
 
 
 def _is_value(text: str, plain: str, begins: bool) -> bool:
