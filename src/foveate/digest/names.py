@@ -17,11 +17,12 @@ __all__ = ["CALLED_RUN", "RUN_CHARACTER", "distinct_names", "is_name", "names_in
 
 _WHOLE_RUN = re.compile(r"[\u00c0-\u024f\u0400-\u04ff][\w./\-#@]*|([A-Za-z0-9_./\-#@]{6,})")
 """A run; "" for a word from its first letter with an accent on, which is no identifier."""
-_ASCII_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
-"""A run in a text without accents, found in half of the time."""
 CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
 """A run, and the parenthesis after it."""
 RUN_CHARACTER = re.compile(r"[A-Za-z0-9_./\-#@]")
+_ACCENT = re.compile(r"[\u00c0-\u024f\u0400-\u04ff]")
+_SPACES = bytes(code if RUN_CHARACTER.match(chr(code)) else 32 for code in range(256))
+"""The characters of runs, and spaces in place of all others: a text without accents is split at these."""
 
 _EDGES = "./-_#@"
 _LEAST = 6
@@ -45,11 +46,15 @@ def names_in(text: str) -> Iterator[str]:
 
 def distinct_names(text: str) -> tuple[str, ...]:
     """Return the identifiers in a text, each once, in their order."""
-    return tuple(dict.fromkeys(filter(None, map(_name_in, dict.fromkeys(_runs(text))))))
+    runs = [run for run in dict.fromkeys(_runs(text)) if not (run.isalpha() and run.islower())]  # Most are words.
+    return tuple(dict.fromkeys(filter(None, map(_name_in, runs))))
 
 
 def _runs(text: str) -> list[str]:
-    return (_ASCII_RUN if text.isascii() else _WHOLE_RUN).findall(text)
+    if not text.isascii() and _ACCENT.search(text):
+        return _WHOLE_RUN.findall(text)
+    pieces = text.encode("ascii", "replace").translate(_SPACES).decode().split()
+    return [piece for piece in pieces if len(piece) >= _LEAST]
 
 
 @cached(16_384)
