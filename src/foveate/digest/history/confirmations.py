@@ -55,27 +55,34 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
     the user agreed to it.
     """
     offers = [one for one in proposed if _PROPOSES.search(one.text) and _may_confirm(one)][-1:]
-    asked = [(one, terms_of(one.text)) for one in (*own, *offers) if one.text and one.kind != "goal"]
+    candidates = [one for one in reply[:_MOST] if _may_confirm(one)]
+    requests: list[_Request] = []
+    if candidates:  # Most short replies only ask or thank.
+        requests = [_Request(one) for one in (*own, *offers) if one.text and one.kind != "goal"]
     is_confirmed = False
-    for one in reply[:_MOST]:
-        if not _may_confirm(one):
-            continue
+    for one in candidates if requests else ():
         terms = terms_of(one.text)
+        values = _plain(terms.values)
         is_rule = bool(one.signs & Sign.BINDING)
-        echoed = [(old, words) for old, words in asked if _is_echo(old, words, terms, is_rule=is_rule)]
+        echoed = [old for old in requests if old.is_in(terms, values, is_rule=is_rule)]
         if not echoed:
             continue
         one.confirms = own[0].turn if own else 0
         if len(terms.topic) < _TOPIC:
             continue
         is_confirmed = True
-        _raise(one, age, may_bind=any(old.kind == "rule" for old, _ in echoed))
-        if one.signs & Sign.UPDATE or any(old.signs & (Sign.CHANGE | Sign.UPDATE) for old, _ in echoed):
+        _raise(one, age, may_bind=any(old.statement.kind == "rule" for old in echoed))
+        if one.signs & Sign.UPDATE or any(old.statement.signs & (Sign.CHANGE | Sign.UPDATE) for old in echoed):
             one.signs |= Sign.CHANGE
-        for old, words in echoed:
-            if old in offers or old.signs & Sign.QUESTION or not _plain(words.values) <= _plain(terms.values):
+        for request in echoed:
+            old = request.statement
+            if old in offers or old.signs & Sign.QUESTION or not request.values <= values:
                 continue
-            if old.kind != "rule" and words.values and len(terms.topic) >= min(_WHOLE_TOPIC, len(words.topic)):
+            if (
+                old.kind != "rule"
+                and request.values
+                and len(terms.topic) >= min(_WHOLE_TOPIC, len(request.terms.topic))
+            ):
                 one.weight = max(one.weight, old.weight)
                 old.text = ""
     if not is_confirmed:
@@ -89,15 +96,25 @@ def _may_confirm(statement: Statement) -> bool:
     return is_sentence and statement.speaker == "assistant" and not statement.signs & (Sign.QUESTION | Sign.SMALL_TALK)
 
 
-def _is_echo(statement: Statement, own: Terms, reply: Terms, *, is_rule: bool) -> bool:
-    """Return whether a sentence of a reply is about what the user said: it has a value of it, or two words.
+class _Request:
+    """A statement of a user, or a proposal that the user agreed to, that a reply may confirm."""
 
-    A sentence that does not bind says a rule again only if it has a number of it.
-    """
-    shared = _plain(own.values) & _plain(reply.values)
-    if statement.kind == "rule" and not (is_rule or statement.signs & Sign.QUESTION):
-        return any(map(_has_digit, shared))
-    return bool(shared) or len(own.all & reply.all) > 1
+    __slots__ = ("statement", "terms", "values")
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        self.terms = terms_of(statement.text)
+        self.values = _plain(self.terms.values)
+
+    def is_in(self, reply: Terms, values: set[str], *, is_rule: bool) -> bool:
+        """Return whether a sentence of a reply is about it: the sentence has a value of it, or two words.
+
+        A sentence that does not bind says a rule again only if it has a number of it. `values`: those of the sentence.
+        """
+        statement = self.statement
+        if statement.kind == "rule" and not (is_rule or statement.signs & Sign.QUESTION):
+            return any(map(_has_digit, self.values & values))
+        return not self.values.isdisjoint(values) or len(self.terms.all & reply.all) > 1
 
 
 def _plain(values: Iterable[str]) -> set[str]:

@@ -20,7 +20,7 @@ from .statements import ANSWERED, cut_at_clause, split_sentences, split_statemen
 from .steps import Steps
 from .supersession import find_superseded
 from .terms import shape_of_value, terms_of
-from .weights import LATER, Kind, Speaker, Statement, is_worth, most_worth, weigh
+from .weights import LATER, Kind, Speaker, Statement, is_worth, may_any_be_worth, most_worth, weigh
 
 __all__ = ["Reader"]
 
@@ -48,6 +48,8 @@ _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
+_SHORT = 50
+"""Words of an answer or an agreement, at most: more of them exceed the characters of both."""
 _QUESTION = 160
 _EMPTY = re.compile(r"→ m\d+(?: empty\b|\Z)")
 """The line of a fold about a result without content."""
@@ -78,7 +80,8 @@ class Reader:
         """Worth up to which a statement of a long history cannot count any more: of equal ones the oldest count."""
         self._has_goal = False
         self._position = self._turn = self._length = 0
-        self._question = ""
+        self._asked = ""
+        """The newest reply, if it may end with a question."""
         self._own: list[Statement] = []
         """The statements of the user's newest message, which the next reply may confirm."""
         self._reply: list[Statement] = []
@@ -168,24 +171,24 @@ class Reader:
 
     def _read(self, place: int, message: Message, age: float) -> None:
         self._turn = place + 1
+        text = message.text
         match message.role:
             case "user" if is_summary(message):
-                self._read_summary(message.text, age)
+                self._read_summary(text, age)
             case "user" if is_from_user(message):
-                self._read_input(place, message.text, age)
+                self._read_input(place, text, age)
             case "user" if self._steps:
-                self._steps.add_text(place, message.text, age)
-            case "system" | "developer" if place == 0 and len(message.text) > _PROMPT:
+                self._steps.add_text(place, text, age)
+            case "system" | "developer" if place == 0 and len(text) > _PROMPT:
                 pass  # The engine shows the first instructions next to every summary.
             case "system" | "developer":
-                self._read_texts(message.text, "system", age)
+                self._read_texts(text, "system", age)
             case "assistant":
                 if self._steps:
                     for call in message.calls:
                         self._steps.add_call(call, age)
-                text = message.text
                 self._read_reply(text, age)
-                self._question = _last_question(text)
+                self._asked = text if text.rstrip().endswith(("?", "？")) else ""
             case "tool" if self._steps and (result := message.result) is not None:
                 about, pairs = self._steps.add_result(place, result, age)
                 self._list(about, pairs, age)
@@ -217,7 +220,7 @@ class Reader:
                 self._copy(DONE, cut_at_clause(plain, 200), part * age)
 
     def _read_texts(self, text: str, speaker: Speaker, age: float) -> None:
-        if not self._least:
+        if not self._least or may_any_be_worth(speaker, self._least):
             for statement in split_statements(text):
                 self._state(statement, speaker, age)
         elif text := self._without_light_paragraphs(text, speaker):
@@ -245,8 +248,9 @@ class Reader:
 
     def _read_own_words(self, text: str, age: float, *, may_be_goal: bool) -> None:
         begun = len(self.statements)
-        plain, question = " ".join(text.split()), self._question
-        self._question = ""
+        plain = " ".join(text.split(maxsplit=_SHORT))
+        question = _last_question(self._asked) if self._asked and len(plain) <= _ANSWER else ""
+        self._asked = ""
         if question and _is_answer(plain):
             self._state(f"{question}{ANSWERED}{plain}", "user", age)
         else:
@@ -364,8 +368,8 @@ def _belongs_to_goal(statement: Statement) -> bool:
 
 
 def _last_question(text: str) -> str:
-    """Return the question with which a text ends; "" if it ends otherwise or the question is long."""
-    statements = split_statements(text) if text.rstrip().endswith(("?", "？")) else []
+    """Return the question with which a text ends; "" if it is long or asks for no value."""
+    statements = split_statements(text)
     last = split_sentences(statements[-1])[-1] if statements else ""
     return last if len(last) <= _QUESTION and _ASKS_FOR_VALUE.search(last) else ""
 
@@ -400,7 +404,7 @@ def _shares_of_formulas(statements: Sequence[Statement]) -> list[float]:
     return [min(1.0, most / times[begin]) for most, begin in zip(usual, begins, strict=True)]
 
 
-@cached(4_096)  # Statements of a long history are held until heavier ones come.
+@cached(16_384)  # Statements of a long history are held until heavier ones come.
 def _beginning_of(text: str) -> str:
     """Return the first words of a text, by which formulas are found."""
     return " ".join(text.casefold().split(maxsplit=_FORMULA)[:_FORMULA])

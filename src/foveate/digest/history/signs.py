@@ -64,8 +64,9 @@ def signs_of(statement: str) -> int:
     if "for" in plain or "verg" in plain or "olvid" in plain or "oubli" in plain:
         plain = _REMINDS.sub(" ", plain)
     found = _words_of(plain)
-    signs = reduce(or_, map(_KNOWN.get, found, repeat(0)), 0)
-    for word in _PHRASES_WITH.keys() & found:
+    telling = _POSSIBLE.keys() & found  # Few words are.
+    signs = reduce(or_, map(_KNOWN.get, telling, repeat(0)), 0)
+    for word in _PHRASES_WITH.keys() & telling:
         for sign, pattern in _PHRASES_WITH[word]:
             if not signs & sign and (match := pattern.search(plain)) and _has_phrase(plain, match):
                 signs |= sign

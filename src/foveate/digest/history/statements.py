@@ -43,7 +43,7 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a sentence that qualifies the one before it."""
-_WAITS = re.compile(r"[^.!?]{0,40}[:：—-]\s*\Z|\W*(?:[^\W_]+\W+){0,3}[^\W_]+\W*\Z")
+_WAITS = re.compile(r"[^.!?]{0,40}[:：—-]\s*\Z|\W*+(?:[^\W_]++\W++){0,3}[^\W_]++\W*+\Z")
 """An opening of at most four words, or one that ends with a colon."""
 _TURNS = re.compile(
     r"\b(?:"
@@ -132,11 +132,12 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
 
 def _sentences(text: str) -> list[str]:
     """Return the sentences of a paragraph, those that qualify each other as one."""
-    if not _END.search(text):
-        return [text] if text else []
+    pieces = _cut(text) if _END.search(text) else [text]
+    if len(pieces) < 2:
+        return [one for one in pieces if one]
     groups: list[str] = []
     waiting = ""
-    for sentence in _cut(text):
+    for sentence in pieces:
         if waiting:
             sentence, waiting = f"{waiting} {sentence}", ""
         elif groups and len(groups[-1]) + len(sentence) < (
@@ -162,9 +163,10 @@ def _cut(text: str) -> list[str]:
         mark = text[start]
         if mark in ".…":
             after = text[stop : stop + 1]
-            is_inside = bool(after) and ((after.islower() and not is_chat) or not _OPENS.match(after))
-            if is_inside and not _IDENTIFIER.match(text, stop):
-                continue  # A dot before a small letter ends no sentence.
+            if after and not "A" <= after <= "Z":
+                is_inside = (after.islower() and not is_chat) or not _OPENS.match(after)
+                if is_inside and not _IDENTIFIER.match(text, stop):
+                    continue  # A dot before a small letter ends no sentence.
         end = start + 1
         is_word = end - begin > 6 and text[max(begin, end - 6) : start].isalpha()
         if mark == "." and not is_word and _ABBREVIATION.search(text[max(begin, end - 12) : end]):
