@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from ..core.entry_facts import restore_entry_facts, saved_entry_facts
 from ..core.projection import Projection
 from ..core.saved_bodies import SavedBodies
 from ..core.saved_views import SavedView, decode_view, encode_view, key_of
@@ -59,6 +60,7 @@ class SnapshotKeeper:
         if view and view.key:
             entries = projection.entries()
             state.restore_facts(entries, view.facts, is_plain=view.is_plain)
+            restore_entry_facts(view.entry_facts, entries)
             if view.rules:
                 state.checker.restore(view.rules, entries)
             if view.bodies.pieces and (memo := _memo(state)):
@@ -137,6 +139,7 @@ def _encoded_view(state: State, projection: Projection) -> list[bytes]:
             rules=state.checker.saved(entries),
             facts=state.marks.saved(entries),
             is_plain=state.is_known_plain(entries),
+            entry_facts=saved_entry_facts(entries),
         )
     return encode_view(view)
 

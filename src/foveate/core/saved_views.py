@@ -155,6 +155,8 @@ class SavedView(msgspec.Struct, frozen=True, array_like=True):
     """Facts of policies about the beginning of the view, by their names."""
     is_plain: bool = False
     """Whether a request without the tool `expand` shows the same entries (`plain_handles.py`)."""
+    entry_facts: dict[str, dict[int, msgspec.Raw]] = {}
+    """Facts of policies about single entries, by their names and the indices of the entries in the view."""
 
     def packed(self, form: bytes, piece: int) -> PackedMessage:
         """Return the message with this form, which refers to this piece of rendered messages."""

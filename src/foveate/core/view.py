@@ -177,6 +177,12 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
                     return memo[index + 1]
         return default
 
+    def remembered(self) -> Iterator[tuple[object, object]]:
+        """Yield the keys and values that `remember` stored."""
+        memo = self._memo
+        if memo and memo[0] == id(self):
+            yield from zip(memo[1::2], memo[2::2], strict=True)
+
     def remember(self, key: object, value: object) -> None:
         """Store a value that the library derives from this entry. It exists as long as the entry does."""
         # A tuple of keys and values: a dictionary takes three times as much memory, in each of many entries.
