@@ -103,6 +103,36 @@ def test_a_restored_fact_of_another_shape_is_made_anew():
     assert texts.after(entries, again) == [one.id for one in entries]
 
 
+@pytest.mark.parametrize("edited", [None, 29, 30])
+@pytest.mark.parametrize("when", ["before the save and shown", "before the save", "after it"])
+def test_a_value_is_taken_unless_its_entries_were_edited(edited: int | None, when: str):
+    """It is about the first 30 entries."""
+    marks, entries = Marks(), tuple(map(entry, range(40)))
+    marks.show(entries)
+    marks.leave("value", entries, 30, lambda: "newest")
+    marks.leave("value", entries[:20], 10, lambda: "of an earlier call")
+    changed = entries if edited is None else (*entries[:edited], entry(100), *entries[edited + 1 :])
+    if when == "before the save and shown":
+        marks.show(changed)
+    saved = entries if when == "after it" else changed
+    again = Marks()
+    again.restore(marks.saved(saved), saved)
+    assert again.take("other value", changed, str) is None
+    assert again.take("value", changed, str) == (None if edited == 29 else "newest")
+    assert again.take("value", changed, str) is None  # Only once.
+
+
+def test_a_value_of_another_shape_is_not_taken():
+    marks, entries = Marks(), tuple(map(entry, range(40)))
+    marks.show(entries)
+    marks.leave("value", entries, 30, lambda: "newest")
+    marks.leave("half", entries, 30, lambda: "\ud83d")  # Half of a surrogate pair cannot be saved.
+    again = Marks()
+    again.restore(marks.saved(entries), entries)
+    assert again.take("value", entries, int) is None
+    assert again.take("half", entries, str) is None
+
+
 def test_only_what_follows_an_edit_is_added_again():
     added: list[int] = []
     positions, marks = fact(added), Marks()

@@ -24,6 +24,7 @@ __all__ = [
     "known_form",
     "newest_forms",
     "register",
+    "remember_form",
 ]
 
 _FORMS_MAX = 4
@@ -97,8 +98,13 @@ def newest_forms(entry: HasMemo, name: object, key: object, make: Callable[[], R
     if known is not _MISSING:
         return known
     value = make()
-    entry.remember(name, (key, value, *entry.recall(name, ())[: 2 * (_FORMS_MAX - 1)]))
+    remember_form(entry, name, key, value)
     return value
+
+
+def remember_form(entry: HasMemo, name: object, key: object, value: object) -> None:
+    """Let an entry hold the value of `newest_forms` for `key`."""
+    entry.remember(name, (key, value, *entry.recall(name, ())[: 2 * (_FORMS_MAX - 1)]))
 
 
 def known_form(entry: HasMemo, name: object, key: object, default: Any = None) -> Any:

@@ -74,7 +74,7 @@ class _Known:
 class Marks:
     """The facts that `Growing` keeps about the views of one conversation. All its views share them."""
 
-    __slots__ = ("_beginning", "_known", "_past", "_saved", "entries", "places")
+    __slots__ = ("_beginning", "_known", "_left", "_past", "_saved", "entries", "places")
 
     def __init__(self) -> None:
         self.entries: tuple[Entry, ...] = ()
@@ -84,6 +84,7 @@ class Marks:
         self._beginning: tuple[Entry, ...] | None = None
         self._known: dict[Growing[Any], _Known] = {}
         self._saved: dict[str, SavedFact] = {}  # Facts about these entries that were not asked for yet.
+        self._left: dict[str, tuple[int, Callable[[], object]]] = {}  # By name: a size, and how to save the first ones.
         self._past: Marks | None = None
 
     def saved(self, entries: tuple[Entry, ...]) -> dict[str, SavedFact]:
@@ -97,12 +98,36 @@ class Marks:
             marks = [mark for mark in known.marks if mark.size <= size]
             if fact.name and marks:
                 facts[fact.name] = SavedFact(marks[-1].size, msgspec.Raw(_encode(marks[-1].state)))
+        for name, (end, state) in self._left.items():
+            if end <= size + STEP:
+                with suppress(UnicodeEncodeError):  # Half of a surrogate pair.
+                    facts[name] = SavedFact(end, msgspec.Raw(_encode(state())))
         return facts
 
     def restore(self, facts: Mapping[str, SavedFact], entries: tuple[Entry, ...]) -> None:
         """Continue with the facts that were saved about the beginning of a view with these entries."""
         self.show(entries)
         self._saved = dict(facts)
+
+    def leave(self, name: str, entries: tuple[Entry, ...], size: int, state: Callable[[], object]) -> None:
+        """Let a saved view keep what a policy worked out about the first `size` entries of the newest view.
+
+        `state`: returns it, in the form that `take` returns. It is dropped with an edit of one of these entries.
+        """
+        if entries is self.entries:
+            self._left[name] = size, state
+
+    def take(self, name: str, entries: tuple[Entry, ...], kind: type[S]) -> S | None:
+        """Return what a policy left under this name before the view was saved, once; None if it does not fit.
+
+        It is about the beginning of `self.entries`. `entries`: those of the view that the policy sees.
+        """
+        self.show(entries)
+        saved = self._saved.pop(name, None)
+        if saved is not None:
+            with suppress(msgspec.MsgspecError):  # Otherwise another version wrote it.
+                return msgspec.msgpack.decode(saved.state, type=kind)
+        return None
 
     def past(self, size: int) -> Marks:
         """Return the facts about views of earlier calls, for a policy that looks back. They have other entries.
@@ -118,7 +143,7 @@ class Marks:
     def release_huge(self) -> None:
         """Forget the facts about a huge view, before a task that takes memory itself."""
         if len(self.entries) > _MARKED_MAX:
-            self._known, self._past = {}, None
+            self._known, self._left, self._past = {}, {}, None
 
     def known(self, fact: Growing[Any]) -> _Known:
         """Return what is known of a fact."""
@@ -151,6 +176,7 @@ class Marks:
             for known in self._known.values():
                 known.keep(same)
             self._saved = {name: saved for name, saved in self._saved.items() if saved.size <= same}
+            self._left = {name: left for name, left in self._left.items() if left[0] <= same}
         self.entries, self.places, self._beginning = entries, mark_places(len(entries)), None
         return True
 

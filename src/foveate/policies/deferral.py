@@ -19,9 +19,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..core.budget import measure_excess
-from ..core.caches import cached_on_entry
 from ..core.economy import flush_cost, is_cold, reasoning_cost, saving
 from ..core.edits import Edit, Hide, Path, Replace, Span, Summarize, Target
+from ..core.entry_facts import EntryFact
 from ..core.growing import Growing, notes
 from ..core.messages import Message, Part, Reasoning, ToolResult
 from ..core.planner import Policy
@@ -405,9 +405,14 @@ def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:
             return before
 
 
-@cached_on_entry  # Waiting edits are measured at every call.
+_SHOWN_TOKENS = EntryFact[int]("shown tokens 1", int)  # Waiting edits are measured at every call.
+
+
 def _shown_tokens(entry: Entry) -> int:
-    return tokens_of(entry.message)
+    tokens = _SHOWN_TOKENS.of(entry)
+    if tokens is None:
+        _SHOWN_TOKENS.remember(entry, tokens := tokens_of(entry.message))
+    return tokens
 
 
 def _reasoning_tokens(message: Message) -> int:

@@ -13,6 +13,7 @@ from heapq import merge
 from msgspec.structs import replace
 
 from ..core.edits import Edit, Path, Replace
+from ..core.entry_facts import EntryFact
 from ..core.growing import selecting
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import CostlyPolicy, Policy
@@ -155,10 +156,12 @@ class _Shortener:
 
     def __init__(self, share: float, share_said: float, least: int, least_said: int) -> None:
         self._share, self._share_said, self._least, self._least_said = share, share_said, least, least_said
+        name = f"shrink edits 1 {share} {share_said} {least} {least_said}"
+        self._known = EntryFact[tuple[Replace, ...]](name, tuple[Replace, ...])
 
     def edits(self, entry: Entry, reason: str) -> tuple[Replace, ...]:
         """Return the edits that shrink parts of an entry. Parts that may not shrink, or hardly would, are left out."""
-        edits: tuple[Replace, ...] | None = entry.recall(self)
+        edits = self._known.of(entry)
         if edits is None:
             forms = self._make_forms(entry)
             edits = tuple([replacement(entry, text, _NAME, reason, path) for path, text in forms])
@@ -166,7 +169,7 @@ class _Shortener:
             return edits
         else:
             edits = tuple([replace(edit, reason=reason) for edit in edits])
-        entry.remember(self, edits)
+        self._known.remember(entry, edits)
         return edits
 
     def may_shorten(self, entry: Entry) -> bool:

@@ -10,14 +10,14 @@ the same at every later call, and is folded once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ..core.caches import known_form, newest_forms
+from ..core.caches import known_form, newest_forms, remember_form
 from ..core.edits import Edit, Span, Summarize
 from ..core.growing import Growing
 from ..core.planner import Policy
@@ -83,6 +83,7 @@ def fold(
         return text if estimate(text) <= (1 - min_share) * max(1, writer.tokens) else ""
 
     memo = _Memo(write)
+    name = f"folds 1 {protect} {stretch} {min_share} {by_worth} {framing!a}"
 
     def policy(view: View) -> Iterator[Edit]:
         window = window_tokens(protect, view)
@@ -92,14 +93,18 @@ def fold(
         named = _Names()
         at, newest = 0, _START
         needed = needed_results(view) if by_worth else frozenset[int]()
+        memo.restore(view.marks.take(name, view.entries, list[_SavedFold]) or (), view.marks.entries)
+        folds: list[tuple[int, int, _Fold]] = []
         for start, end in _closed_stretches(view, old, stretch, needed):
             between, entries = view.entries[at:start], view.entries[start:end]
             at = end
             newest.writer = None  # Its stretch is closed.
             newest = memo.fold(newest.node, between, entries, named)
-            named.add(newest.names)
+            named.add(newest)
+            folds.append((start, end, newest))
             if newest.text:
                 yield newest.edit(entries, f"older than the newest {window:,} tokens")
+        view.marks.leave(name, view.entries, at, lambda: [fold.saved(start, end) for start, end, fold in folds])
 
     return policy
 
@@ -115,33 +120,69 @@ class _Names:
 
     def __init__(self) -> None:
         self._all: set[str] = set()
-        self._further: list[tuple[str, ...]] = []
+        self._further: list[_Fold] = []
 
-    def add(self, names: tuple[str, ...]) -> None:
+    def add(self, fold: _Fold) -> None:
         """Add the new names of a fold."""
-        self._further.append(names)
+        self._further.append(fold)
 
     def all(self) -> Set[str]:
         """Return all names, until the next `add`."""
-        self._all.update(*self._further)
+        self._all.update(*[fold.names() for fold in self._further])
         self._further.clear()
         return self._all
+
+
+class _SavedFold(Struct, frozen=True, gc=False, array_like=True):
+    """The fold of a stretch of a saved view."""
+
+    start: int
+    """Index of the first entry of the stretch."""
+    end: int
+    """Index behind its last one."""
+    text: str
+    """The text; "" if it saves too little."""
+    names: tuple[str, ...]
+    """The new names in its lines."""
 
 
 class _Fold:
     """The fold of a stretch."""
 
-    __slots__ = ("_edit", "names", "node", "text", "writer")
+    __slots__ = ("_edit", "_new", "_unread", "before", "node", "text", "writer")
 
-    def __init__(self, node: int, text: str = "", names: tuple[str, ...] = (), writer: StepWriter | None = None):
+    def __init__(
+        self,
+        node: int,
+        text: str = "",
+        new: tuple[str, ...] = (),
+        *,
+        before: tuple[str, ...] = (),
+        unread: tuple[Entry, ...] = (),
+        writer: StepWriter | None = None,
+    ) -> None:
+        """`new`: names in the lines of its steps that no earlier message has. `unread`: the entries between the fold
+        before and this one, if the names in `before` are not known.
+        """
         self.node = node
         self.text = text
         """The text; "" if it saves too little."""
-        self.names = names
-        """The names up to its end that are new. A set would take four times the memory."""
+        self.before = before
+        """The new names between the fold before and this one. A set would take four times the memory."""
         self.writer = writer
         """The writer of its steps, as long as the stretch may grow."""
+        self._new, self._unread = new, unread
         self._edit: Summarize | None = None
+
+    def names(self) -> Iterator[str]:
+        """Return the names up to its end that are new."""
+        if self._unread:
+            self.before, self._unread = tuple(_names_between(self._unread)), ()
+        return chain(self._new, self.before)
+
+    def saved(self, start: int, end: int) -> _SavedFold:
+        """Return the fold of the stretch with these ends, to be saved."""
+        return _SavedFold(start, end, self.text, tuple(sorted(self._new)))
 
     def edit(self, entries: Sequence[Entry], reason: str) -> Summarize:
         """Return the edit that replaces its entries, the same one at each call: it may wait for many calls."""
@@ -170,30 +211,50 @@ class _Memo:
 
         def make() -> _Fold:
             known = named.all()
-            writer, size = self._begun(node, between, entries)
-            if writer is None:
-                writer = StepWriter(frozenset[str]().union(*(names_of(entry.message.text) for entry in between)))
+            begun = self._begun(node, between, entries)
+            if begun is None:
+                further, size = _names_between(between), 0
+                writer, before = StepWriter(further), tuple(further - known)
+            else:
+                writer, before, size = begun
             writer.add(entries[size:], known)
             self._newest += 1
-            return _Fold(self._newest, self._write(entries, writer), tuple(writer.written - known), writer)
+            text, new = self._write(entries, writer), tuple(writer.written.difference(known, before))
+            return _Fold(self._newest, text, new, before=before, writer=writer)
 
         return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
 
+    def restore(self, folds: Iterable[_SavedFold], entries: tuple[Entry, ...]) -> None:
+        """Let the entries of a view hold the folds that were saved with it."""
+        node = at = 0
+        for saved in folds:
+            between, stretch = entries[at : saved.start], entries[saved.start : saved.end]
+            self._newest += 1
+            fold = _Fold(self._newest, saved.text, saved.names, unread=between)
+            remember_form(stretch[-1], self, (node, between, stretch[:-1]), fold)
+            node, at = fold.node, saved.end
+
     def _begun(
         self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...]
-    ) -> tuple[StepWriter | None, int]:
-        """Return the writer of the longest fold with which these entries begin, and the number of its entries.
+    ) -> tuple[StepWriter, tuple[str, ...], int] | None:
+        """Return the writer of the longest fold with which these entries begin, the names before it that were new, and
+        the number of its entries; None if there is none.
 
         A stretch at the end of the view grows by a step with each call, until it is closed.
         """
         if any(map(is_loose_result, entries)):  # The form of a step depends on the messages after it.
-            return None, 0
+            return None
         for size in range(len(entries) - 1, 0, -1):
             fold: _Fold | None = known_form(entries[size - 1], self, (node, between, entries[: size - 1]))
             if fold is not None and fold.writer is not None:
                 writer, fold.writer = fold.writer, None
-                return writer, size
-        return None, 0
+                return writer, fold.before, size
+        return None
+
+
+def _names_between(entries: Iterable[Entry]) -> frozenset[str]:
+    """Return the names in the texts of entries between two stretches."""
+    return frozenset[str]().union(*(names_of(entry.message.text) for entry in entries))
 
 
 class _Unit(Struct, frozen=True, gc=False, array_like=True):

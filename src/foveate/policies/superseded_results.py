@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..core.caches import cached_on_entry
-from ..core.edits import Edit
+from ..core.edits import Edit, Replace
+from ..core.entry_facts import EntryFact
 from ..core.planner import CostlyPolicy, Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
@@ -79,6 +79,7 @@ def supersede(
         name=f"supersede {keep} {names_key(reads, writes, looks, asks)}",
         kind=_SupersededSoFar,
     )
+    known_edits = EntryFact[_KnownEdit](f"supersede edit 1 {placeholder!a}", _KnownEdit)
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         known, entries = results.of(view), view.entries
@@ -87,18 +88,31 @@ def supersede(
         for place, newer, reason in sorted(superseded, key=lambda item: entries[item.old].position):
             old = entries[place]
             if old.id not in taken and old.renewed < view.turn:
-                edit = _edit(old, placeholder, entries[newer].handle, reason)
+                edit = _edit(old, known_edits, placeholder, entries[newer].handle, reason)
                 if edit is not None:
                     yield edit
 
     return CostlyPolicy(edits)
 
 
-@cached_on_entry  # The edits of superseded results wait for many calls.
-def _edit(old: Entry, placeholder: str, by: str, reason: str) -> Edit | None:
+class _KnownEdit(Struct, frozen=True, gc=False, array_like=True):
+    """The edit that replaces a result. It waits for many calls."""
+
+    by: str
+    reason: str
+    edit: Replace | None
+    """None if the placeholder is as long."""
+
+
+def _edit(old: Entry, known_edits: EntryFact[_KnownEdit], placeholder: str, by: str, reason: str) -> Edit | None:
     """Return the edit that replaces a result; None if the placeholder is as long."""
-    text = fill(placeholder.replace("{by}", by), old)
-    return replacement(old, text, _NAME, reason) if is_longer(old, text) else None
+    known = known_edits.of(old)
+    if known is None or (known.by, known.reason) != (by, reason):
+        text = fill(placeholder.replace("{by}", by), old)
+        edit = replacement(old, text, _NAME, reason) if is_longer(old, text) else None
+        known = _KnownEdit(by, reason, edit)
+        known_edits.remember(old, known)
+    return known.edit
 
 
 def _is_replaceable(entry: Entry) -> bool:
