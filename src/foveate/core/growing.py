@@ -90,16 +90,17 @@ class Marks:
     def saved(self, entries: tuple[Entry, ...]) -> dict[str, SavedFact]:
         """Return the facts with a name about the beginning of a view, to be saved.
 
-        Each is the state at a mark some entries before the end, since edits mostly change newer entries.
+        Each is the state at a mark some entries before the end, since edits mostly change newer entries. What policies
+        left is saved as it is.
         """
         facts = {}
-        size = shared_length(self.entries, entries) - STEP
+        size = shared_length(self.entries, entries)
         for fact, known in self._known.items():
-            marks = [mark for mark in known.marks if mark.size <= size]
+            marks = [mark for mark in known.marks if mark.size <= size - STEP]
             if fact.name and marks:
                 facts[fact.name] = SavedFact(marks[-1].size, msgspec.Raw(_encode(marks[-1].state)))
         for name, (end, state) in self._left.items():
-            if end <= size + STEP:
+            if end <= size:
                 with suppress(UnicodeEncodeError):  # Half of a surrogate pair.
                     facts[name] = SavedFact(end, msgspec.Raw(_encode(state())))
         return facts
