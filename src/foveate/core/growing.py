@@ -90,8 +90,8 @@ class Marks:
     def saved(self, entries: tuple[Entry, ...]) -> dict[str, SavedFact]:
         """Return the facts with a name about the beginning of a view, to be saved.
 
-        Each is the state at a mark some entries before the end, since edits mostly change newer entries. What policies
-        left is saved as it is.
+        Each is the state at a mark some entries before the end, since edits mostly change newer entries. Values that
+        policies left are among them, as they are.
         """
         facts = {}
         size = shared_length(self.entries, entries)
