@@ -34,9 +34,7 @@ class EntryFact(Generic[V]):
     """
 
     def __init__(self, name: str, kind: Any) -> None:
-        """`name` has a version, and all settings on which the fact depends. Change it whenever the same entry gives
-        another fact. `kind`: the type of the fact, which `msgspec` decodes.
-        """
+        """`name` has all settings on which the fact depends. `kind`: the type of the fact, which `msgspec` decodes."""
         self._key = _Key(name)
         self._decode = msgspec.msgpack.Decoder(kind).decode
 
@@ -46,7 +44,7 @@ class EntryFact(Generic[V]):
         if not isinstance(fact, msgspec.Raw):
             return fact
         known: V | None = None
-        with suppress(msgspec.MsgspecError):  # Otherwise another version wrote it.
+        with suppress(msgspec.MsgspecError):  # Another shape, of code that is developed.
             known = self._decode(fact)
         entry.remember(self._key, known)
         return known
@@ -59,7 +57,7 @@ class EntryFact(Generic[V]):
 def saved_entry_facts(entries: Iterable[Entry]) -> dict[str, dict[int, msgspec.Raw]]:
     """Return the facts that entries hold, to be saved, by name and by the index of the entry.
 
-    Restored ones that no policy asked for are left out: they may be of another version.
+    Restored ones that no policy asked for are left out: they may be of other settings.
     """
     facts: dict[str, dict[int, msgspec.Raw]] = {}
     for index, entry in enumerate(entries):

@@ -126,7 +126,7 @@ class Marks:
         self.show(entries)
         saved = self._saved.pop(name, None)
         if saved is not None:
-            with suppress(msgspec.MsgspecError):  # Otherwise another version wrote it.
+            with suppress(msgspec.MsgspecError):  # Another shape, of code that is developed.
                 return msgspec.msgpack.decode(saved.state, type=kind)
         return None
 

@@ -405,7 +405,7 @@ def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:
             return before
 
 
-_SHOWN_TOKENS = EntryFact[int]("shown tokens 1", int)  # Waiting edits are measured at every call.
+_SHOWN_TOKENS = EntryFact[int]("shown tokens", int)  # Waiting edits are measured at every call.
 
 
 def _shown_tokens(entry: Entry) -> int:

@@ -156,7 +156,7 @@ class _Shortener:
 
     def __init__(self, share: float, share_said: float, least: int, least_said: int) -> None:
         self._share, self._share_said, self._least, self._least_said = share, share_said, least, least_said
-        name = f"shrink edits 1 {share} {share_said} {least} {least_said}"
+        name = f"shrink edits {share} {share_said} {least} {least_said}"
         self._known = EntryFact[tuple[Replace, ...]](name, tuple[Replace, ...])
 
     def edits(self, entry: Entry, reason: str) -> tuple[Replace, ...]:

@@ -83,7 +83,7 @@ def fold(
         return text if estimate(text) <= (1 - min_share) * max(1, writer.tokens) else ""
 
     memo = _Memo(write)
-    name = f"folds 1 {protect} {stretch} {min_share} {by_worth} {framing!a}"
+    name = f"folds {protect} {stretch} {min_share} {by_worth} {framing!a}"
 
     def policy(view: View) -> Iterator[Edit]:
         window = window_tokens(protect, view)

@@ -79,7 +79,7 @@ def supersede(
         name=f"supersede {keep} {names_key(reads, writes, looks, asks)}",
         kind=_SupersededSoFar,
     )
-    known_edits = EntryFact[_KnownEdit](f"supersede edit 1 {placeholder!a}", _KnownEdit)
+    known_edits = EntryFact[_KnownEdit](f"supersede edit {placeholder!a}", _KnownEdit)
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         known, entries = results.of(view), view.entries
