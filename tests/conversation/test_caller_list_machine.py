@@ -1,7 +1,8 @@
 """State machine: a caller changes its own list of messages in any way, and the view follows it.
 
 The caller appends, removes, edits, reorders, trims, goes back, and writes its list again in another form. The model
-calls `expand`, plugins add content, processes restart, and a second process takes turns with the first.
+calls `expand`, plugins add content, processes restart, a second process takes turns with the first, and another one
+appends messages of its own.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class ListMachine(RuleBasedStateMachine):
         self.originals: set[bytes] = set()
         self.chats = [self.opened(), self.opened()]
         self.side = 0
+        self.unread = 0
+        """Steps until the process reads what another writer appended."""
         if provider == "openai":
             self.list.append({"role": "system", "content": "Be brief."})
         self.user_asks()
@@ -97,7 +100,8 @@ class ListMachine(RuleBasedStateMachine):
         self.list += json.loads(json.dumps(self.chat.format.render(messages)))
 
     def follow(self) -> None:
-        self.chat.refresh()
+        if self.unread <= 0:
+            self.chat.refresh()
         if any(item["role"] != "system" for item in self.list):
             self.chat.prepare(messages=self.list, tools=TOOLS[self.provider])
 
@@ -219,6 +223,12 @@ class ListMachine(RuleBasedStateMachine):
     def other_process_takes_over(self) -> None:
         self.side = 1 - self.side
 
+    @rule(acts=st.integers(1, 3))
+    def another_writer_appends(self, acts: int) -> None:
+        """The process that follows the list meets this message when it writes, after the next acts."""
+        self.opened().append(user(f"From outside {self.number()}."))
+        self.unread = acts + 1
+
     @rule(data=st.data())
     def program_pins(self, data: st.DataObject) -> None:
         if len(self.chat):
@@ -231,7 +241,12 @@ class ListMachine(RuleBasedStateMachine):
     def view_shows_the_list(self) -> None:
         if not hasattr(self, "list") or not any(item["role"] == "user" for item in self.list):
             return
+        self.unread -= 1
+        if self.unread > 0:
+            return
         chat = self.chat
+        if self.unread == 0:
+            chat.follow(self.list)
         chat.refresh()
         view = chat.prepare(messages=self.list, tools=TOOLS[self.provider])
         assert refusals(chat, view) == []
@@ -289,6 +304,18 @@ class ListMachineOnSqlite(ListMachine):
         super().teardown()
         if hasattr(self, "folder"):
             self.folder.cleanup()
+
+
+def test_a_reply_that_the_list_moves_is_the_callers_own_object() -> None:
+    """The stored reply also calls `expand`, which no list shows. What the list adds in its place has no such call."""
+    machine = ListMachine()
+    machine.begin(provider="anthropic", policy="none", has_plugin=False)
+    machine.model_expands_unseen(1, in_mixed_reply=True)
+    machine.model_expands_unseen(1, in_mixed_reply=False)
+    for _ in range(2):
+        machine.list.insert(2, machine.list.pop(1))
+        machine.view_shows_the_list()
+    machine.teardown()
 
 
 SETTINGS = settings(max_examples=max(12, settings.default.max_examples // 4), stateful_step_count=20, deadline=None)

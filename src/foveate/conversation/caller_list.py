@@ -305,7 +305,7 @@ class CallerList:
             index = next(indices, None)
             for spot in changes.tail:  # An answer to a call that was answered before is not added.
                 if index is not None and history.known[index].says(spot):
-                    shown.append((index, spot._replace(is_cut=False) if spot.is_cut else spot))
+                    shown.append((index, spot))
                     index = next(indices, None)
             is_alone = index is None
         history.accept(new, shown, changes.absent)

@@ -97,8 +97,14 @@ class Comparison:
             break
         if changes.fork_at is None or changes.is_rewind:
             self._compare_systems([spot for spot in spots if spot.traits.role == "system"], chain)
-            changes.tail.sort(key=lambda spot: (spot.item, spot.part))
+            changes.tail = sorted(map(self._as_listed, changes.tail), key=lambda spot: (spot.item, spot.part))
         return changes
+
+    def _as_listed(self, spot: Spot) -> Spot:
+        """Return the spot of a new message with its own key, although a stored reply may look like it in lists."""
+        if not spot.is_cut:
+            return spot
+        return Spot(spot.item, spot.part, self._new.fresh[spot.item - self._new.known].traits[spot.part])
 
     def _is_open(self, known: Known) -> bool:
         """Return whether a message may be in the part of the list that is new."""

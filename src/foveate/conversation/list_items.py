@@ -110,7 +110,7 @@ class Known:
 
     def says(self, spot: Spot) -> bool:
         """Return whether this message was appended for a message of a list."""
-        return self.traits[1:4] == spot.traits[1:4] and (spot.is_cut or self.traits.key == spot.traits.key)
+        return self.traits[:4] == spot.traits[:4]
 
     @property
     def may_lack(self) -> bool:
