@@ -235,10 +235,10 @@ class CountingMeter(measure.Meter):
 
     costs: ClassVar[Counter[str]] = Counter()
 
-    def bill(self, request: Sequence[measure.Rendered], length: int) -> measure.Bill:
+    def bill(self, request: Sequence[measure.Rendered], length: int, *, is_cold: bool = False) -> measure.Bill:
         """Return the bill of a request, and count its entries."""
         before = self._length
-        bill = super().bill(request, length)
+        bill = super().bill(request, length, is_cold=is_cold)
         for index, rendered in enumerate(request):
             for entry in rendered.entries:
                 kind = f"folds by {entry.stamp.source}" if entry.kind == "summary" else content_kind(entry)
