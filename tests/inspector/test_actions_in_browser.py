@@ -84,10 +84,9 @@ def test_message_about_an_action_is_in_sight_and_can_be_closed(site, pages, url)
     page = pages.open(f"{site}{PATH}")
     page.locator("#m30").get_by_role("button", name="Pin").click()
     notice = page.locator(NOTICE)
-    notice.wait_for()
-    box = notice.bounding_box()
-    assert page.evaluate("window.scrollY") > 0  # At the message, far below the top of the page.
-    assert 0 <= box["y"] < 300
+    page.get_by_role("button", name="Close").wait_for()  # The page's script adds it.
+    page.wait_for_function("window.scrollY > 0")  # At the message, far below the top of the page.
+    assert 0 <= notice.bounding_box()["y"] < 300
     assert "notice=" not in page.url
     page.get_by_role("button", name="Close").click()
     notice.wait_for(state="hidden")
