@@ -664,13 +664,16 @@ def test_list_with_a_text_that_cannot_be_stored_changes_nothing(kept: int):
     assert chat.follow(mine) == Followed()
 
 
-def test_prompt_for_an_empty_list_is_refused_and_hides_nothing():
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [([], "is empty"), ((), "is empty"), ([{"role": "system", "content": "Be brief."}], "has only system messages")],
+)
+def test_prompt_for_a_list_with_nothing_to_send_is_refused_and_hides_nothing(messages: Any, reason: str):
     chat = opened()
     chat.follow(conversation_of(2))
     before = shown(chat.view), chat.journal.records()
-    for empty in ([], ()):
-        with pytest.raises(BadInput, match="messages= is empty"):
-            chat.prompt(messages=empty)
+    with pytest.raises(BadInput, match=f"messages= {reason}"):
+        chat.prompt(messages=messages)
     assert (shown(chat.view), chat.journal.records()) == before
 
 

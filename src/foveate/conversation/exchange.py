@@ -191,8 +191,12 @@ class Exchange:
 
         `may_expand`: False if this request does not offer the tool `expand`, although the conversation does.
         """
-        if isinstance(messages, list | tuple) and not messages:  # Following it would hide the whole history.
-            raise BadInput("messages= is empty, so there is nothing to send. Pass the whole list, or leave it out.")
+        if isinstance(messages, list | tuple) and all(map(_is_system, messages)):
+            # Following it would hide the rest of the history.
+            raise BadInput(
+                f"messages= {'has only system messages' if messages else 'is empty'}, so there is nothing to send. "
+                "Pass the whole list, or leave it out."
+            )
         self.use_model(choice)
         self._choice, self._may_expand = choice, may_expand
         system, tools = _plain_text(system), validate.tools(tools)  # SDKs pass None for no tools.
@@ -445,6 +449,12 @@ class Exchange:
         self.caller_list.forget()
         self._items.forget()
         self._state.format.rendered(self._state.view(), profile=self._state.profile)
+
+
+def _is_system(item: object) -> bool:
+    """Return whether an item of a caller's list is a system message."""
+    role = item.get("role") if isinstance(item, dict) else getattr(item, "role", None)
+    return role in ("system", "developer")
 
 
 def _plain_text(system: object) -> object:
