@@ -27,8 +27,13 @@ _PLAIN_SCORE = 0.7
 """The same for a sentence that announces no change."""
 _GUESS_SCORE = 0.2
 """The same for a guess and a later sentence that is sure."""
-_SURE, _SURE_OF_MODEL = 0.35, 0.5
-"""Share of both sentences that is the same, at least, if one replaces the other."""
+_SURE, _SURE_OF_MODEL, _SURE_FROM_AFAR = 0.35, 0.5, 0.75
+"""Share of both sentences that is the same, at least, if one replaces the other; from afar, if a model says the newer.
+
+A report of a model often shares words with what was said long before, and hardly ever corrects it.
+"""
+_NEAR = 4
+"""Messages between two sentences, at most, that do not stand far apart."""
 _LONG = 14
 """Terms of a sentence above which it replaces nothing, and nothing replaces it."""
 _LEAST = 0.32
@@ -100,12 +105,15 @@ class Likeness:
         if later.speaker == earlier.speaker == "assistant" and not new.signs & Sign.CHANGE:
             return False
         is_of_model = not (later.is_authoritative and earlier.is_authoritative)
-        if (is_of_model or later.confirms) and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
+        is_by_model = is_of_model or bool(later.confirms)
+        is_far = later.turn - earlier.turn > _NEAR
+        least = _SURE_FROM_AFAR if is_by_model and is_far else _SURE_OF_MODEL if is_of_model else _SURE
+        if is_by_model and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
             return False  # A model corrects no rule of a user.
         return any(
             bool(difference.common & old.terms.topic)
             and (len(difference.common) > 1 or max(len(old.terms.all), len(new.terms.all)) <= _FEW_TERMS)
-            and self.sameness(difference) >= (_SURE_OF_MODEL if is_of_model else _SURE)
+            and self.sameness(difference) >= least
             and (self._sets_value(old, new, terms, difference) if is_of_model else self._is_one_topic(new, difference))
             for terms, difference in self.differences(old, new)
         )

@@ -345,7 +345,7 @@ class _Search:
     def _refer_back(self, claim: Claim) -> bool:
         """Replace the newest value of the same shape, if a correction of the user names no topic."""
         statement = self.statements[claim.owner]
-        if statement.speaker not in ("user", "system") or not statement.turn:
+        if statement.speaker not in ("user", "system") or not statement.turn or self.sizes[statement.turn] > _DOCUMENT:
             return False
         main = claim.clauses[0] if claim.clauses and claim.clauses[0].values else claim.terms
         named = frozenset[str]().union(*named_things(claim.text))
