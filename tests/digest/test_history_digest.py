@@ -162,6 +162,24 @@ def test_a_pasted_text_replaces_nothing():
     assert "The gateway uses port 7443" in text
 
 
+def test_rules_of_one_long_prompt_do_not_replace_each_other():
+    skills = [f"skill-{n}: Does the work of kind number {n} of the team." for n in range(30)]
+    skills += ["press-retro: Run a retrospective after generating a CLI.", "Use after any /printing-press run."]
+    text = digest_messages([user("Go."), system("\n".join(f"- {skill}" for skill in skills)), user("On.")], 9_000)
+    assert "Use after any /printing-press run." in text
+    assert "replaced by" not in text
+
+
+@pytest.mark.parametrize(("between", "is_kept"), [(0, False), (8, True)], ids=["near", "far"])
+def test_what_a_model_reports_corrects_only_what_stands_near(between: int, is_kept: bool):
+    release = "Noted: release tomorrow at 9:00, and a rollback when the error rate exceeds 1%."
+    update = "Updated: the production release starts at 10:30 tomorrow, with a rollback above 0.5% errors."
+    said = [user("Release tomorrow at 9:00."), assistant(release), user("ok"), *CHATTER[:between]]
+    text = digest_messages([*said, user("10:30 is better, and 0.5%"), assistant(update), user("yes")], 4_000)
+    assert (release[:-1] in text) is is_kept
+    assert update in text
+
+
 def test_results_of_one_command_about_two_hosts_are_both_kept():
     said = [user("Check the hosts.")]
     for number, host in enumerate(("indigo-13.internal", "nickel-73.internal")):
@@ -379,6 +397,12 @@ def test_the_goal_stays_if_a_value_beside_it_changes():
     assert text.startswith("## Goal\nPort the parser to Rust.\n")
     assert "Use the branch release-3 instead." in text
     assert "release-2" not in text
+
+
+@pytest.mark.parametrize("said", ["That fails, try something else.", "what about a probe or something else"])
+def test_the_goal_stays_if_the_way_to_it_changes(said: str):
+    history = [user("Port the parser to Rust."), assistant("I begin."), user(said), assistant("I take Go.")]
+    assert digest_messages(history, 600).startswith("## Goal\nPort the parser to Rust.\n")
 
 
 def test_a_polite_request_is_the_goal():

@@ -52,7 +52,7 @@ _WITHDRAWAL = re.compile(
     re.IGNORECASE,
 )
 _NEW_GOAL = re.compile(
-    r"(?<!\w)(?:"
+    r"(?<!\w)(?<!\bo )(?<!\b(?:or|ou|is|be) )(?<!\b(?:try|use|was) )(?<!\boder )(?:"  # "Or something else", "try something else"
     + one_of(r"""
         change of plan|new (?:plan|goal|task|objective)|something (?:else|different)
         (?:goal|task|plan|objective|aim) (?:is|has changed|changed|changes)|switch entirely|das (?:neue )?ziel ist
