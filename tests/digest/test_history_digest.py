@@ -180,6 +180,16 @@ def test_what_a_model_reports_corrects_only_what_stands_near(between: int, is_ke
     assert update in text
 
 
+def test_a_long_sentence_with_the_words_of_a_key_is_about_something_else():
+    call = ToolCall("c1", "shell", '{"command": "python recover_flag.py"}')
+    doubt = (
+        "Since brute forcing all solutions and submitting each is unreasonable given the timeouts of this environment, "
+        "let's see now whether the hash that we recovered for the flag is enough."
+    )
+    history = [user("Find it."), assistant("", call), tool_result("c1", "Recovered flag: flag{d9}"), assistant(doubt)]
+    assert "Recovered flag: flag{d9}" in digest_messages(history, 2_000)
+
+
 def test_results_of_one_command_about_two_hosts_are_both_kept():
     said = [user("Check the hosts.")]
     for number, host in enumerate(("indigo-13.internal", "nickel-73.internal")):

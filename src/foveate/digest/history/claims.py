@@ -11,7 +11,7 @@ from .contrasts import completed, contrast
 from .cues import clauses_of, introduces, is_negative, without_permission
 from .signs import Sign, signs_of
 from .statements import ANSWERED, split_sentences
-from .terms import Terms, kind_of_value, terms_of
+from .terms import Terms, kind_of_value, shape_of_value, terms_of
 from .weights import Statement
 
 __all__ = [
@@ -33,6 +33,10 @@ __all__ = [
 REPLACED_BY = " (replaced by: "
 """Stands between a statement and the correction without a topic that changes its value."""
 _PAIR_LIST = re.compile(r"(?P<about>[^=]{1,200}?): (?P<pairs>[\w.\-/\[\]% ]{1,41}?(?:\s?=\s?|: )\S.*)")
+_TERMS = 7
+"""Terms of a sentence for each of a key, at most: a long sentence that has the words is about something else."""
+_WORDS = frozenset(("name", "state"))
+"""Shapes of values that any other value may replace."""
 _KEY = 2
 """Words of a key up to which a sentence about its value has all of them; of a longer one it may lack one."""
 _PAIR = re.compile(r"(?P<key>[\w.\-/\[\]% ]{1,41}?)(?:\s?=\s?|: )\S")
@@ -125,13 +129,17 @@ def shares_lead_in(one: str, other: str) -> bool:
 def sets_item(item: Claim, claim: Claim) -> bool:
     """Return whether a sentence gives another value for the key of an item."""
     terms = claim.terms
+    if len(terms.all) > _TERMS * len(item.key):
+        return False
     missing = item.key - terms.all
     if missing and (len(missing) > 1 or len(item.key) <= _KEY or not item.key & terms.values):
         return False
     new = {one for one in terms.places if one not in item.terms.all}
     given = {one for one in new if one in terms.assigned or one in terms.linked or _link(terms, one) in ("to", "=")}
     is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(one in terms.assigned for one in given)
-    return bool(given and is_change)
+    shapes = {shape_of_value(one) for one in item.terms.values - item.key}
+    is_fit = shapes <= _WORDS or not shapes.isdisjoint(map(shape_of_value, given))
+    return bool(given and is_change and is_fit)
 
 
 _NOMINAL = re.compile(

@@ -51,8 +51,9 @@ _WITHDRAWAL = re.compile(
     + ")",
     re.IGNORECASE,
 )
+# "Or something else" and "try something else" are about the way to the goal.
 _NEW_GOAL = re.compile(
-    r"(?<!\w)(?<!\bo )(?<!\b(?:or|ou|is|be) )(?<!\b(?:try|use|was) )(?<!\boder )(?:"  # "Or something else", "try something else"
+    r"(?<!\w)(?<!\bo )(?<!\b(?:or|ou|is|be) )(?<!\b(?:try|use|was) )(?<!\boder )(?:"
     + one_of(r"""
         change of plan|new (?:plan|goal|task|objective)|something (?:else|different)
         (?:goal|task|plan|objective|aim) (?:is|has changed|changed|changes)|switch entirely|das (?:neue )?ziel ist
