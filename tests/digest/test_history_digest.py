@@ -223,6 +223,13 @@ def test_a_model_does_not_correct_a_rule_of_the_user():
     assert "Never use port 80 for the proxy." in text
 
 
+def test_a_report_does_not_correct_a_prohibition():
+    rule, report = "Invalid themes must NEVER explode.", "Invalid or malformed themes no longer crash the application."
+    text = digest_messages([user(rule), assistant("Sure."), user(report)], 2_000)
+    assert f"- {rule[:-1]}" in text
+    assert report in text
+
+
 def test_instructions_of_a_system_message_in_between_are_rules():
     text = digest_messages([user("Mend it."), system("Answer in formal English."), *CHATTER], 400)
     assert "- Answer in formal English." in text

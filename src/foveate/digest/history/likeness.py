@@ -190,6 +190,8 @@ class Likeness:
 
     def score(self, old: Claim, claim: Claim) -> float:
         """Return how likely a sentence corrects another one; 0.0 if it does not."""
+        if old.denies and self.statements[old.owner].kind == "rule" != self.statements[claim.owner].kind:
+            return 0.0  # A report corrects no prohibition.
         return max((self._score(old, claim, *pair) for pair in self.differences(old, claim)), default=0.0)
 
     def _score(self, old: Claim, claim: Claim, new: Terms, difference: Contrast) -> float:
