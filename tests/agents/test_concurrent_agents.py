@@ -537,7 +537,7 @@ def test_a_stopped_process_does_nothing_when_it_wakes_without_its_lock(
 def test_nothing_is_done_twice_wherever_processes_are_killed(url: str, tmp_path: Path):
     """Two of three processes are killed at operations of their stores, before or after they take effect."""
     with open_store(url) as store:
-        for n, (one, other) in zip(range(2, 42, 5), cycle([("before", "after"), ("after", "before")]), strict=False):
+        for n, (one, other) in zip(range(2, 42, 8), cycle([("before", "after"), ("after", "before")]), strict=False):
             (folder := tmp_path / str(n)).mkdir()
             begun(store, folder)
             ends = [("store", str(n), one), ("store", str(n + 7), other), ()]

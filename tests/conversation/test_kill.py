@@ -85,7 +85,7 @@ def test_killed_turns_lose_nothing_acknowledged(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_repeated_kills_lose_nothing(tmp_path: Path) -> None:
     """F30."""
-    check_killed_turns(tmp_path / "chat.db", kills=60, seed=2)
+    check_killed_turns(tmp_path / "chat.db", kills=30, seed=2)
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ def test_killed_processes_in_one_conversation_lose_nothing(url: str, tmp_path: P
 @pytest.mark.slow
 def test_eight_processes_append_and_compact_together(url: str, tmp_path: Path) -> None:
     """F35."""
-    crowd = Crowd(url, tmp_path, count=8, seconds=30.0, seed=2)
+    crowd = Crowd(url, tmp_path, count=8, seconds=20.0, seed=2)
     crowd.run(pause=2.0)
     done = crowd.check()
     crowd.check_progress()

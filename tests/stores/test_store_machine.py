@@ -205,4 +205,4 @@ def test_sqlite_does_as_memory_does() -> None:
 
 @pytest.mark.slow
 def test_sqlite_does_as_memory_does_over_and_over() -> None:
-    check(1000)
+    check(500)

@@ -68,7 +68,7 @@ def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_repeatedly_killed_writer_loses_nothing(tmp_path: Path) -> None:
     """F30."""
-    check_killed_writers(tmp_path / "chat.db", kills=60, seed=2)
+    check_killed_writers(tmp_path / "chat.db", kills=30, seed=2)
 
 
 def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -> None:
