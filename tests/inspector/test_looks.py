@@ -34,3 +34,13 @@ def test_a_page_is_accessible_and_fits_its_window(pages, sample_site, name, look
     screenshot(page, f"{name}-{look}")
     screenshot(page, f"{name}-{look}-whole", whole=True)
     check_accessibility(page)
+
+
+def test_titles_of_charts_stand_above_their_bars(pages, sample_site):
+    page = pages.open(f"{sample_site}/c/store/granary")
+    page.locator("#timeline .title").first.wait_for(state="attached")
+    overlap = """all => all.map(one => {
+        const plot = one.closest(".plot").getBoundingClientRect();
+        return Math.max(0, one.getBoundingClientRect().bottom - plot.top);
+    })"""
+    assert page.eval_on_selector_all("#timeline .title", overlap) == [0, 0]
