@@ -212,7 +212,10 @@ def test_erase_page_names_forks_that_share_the_messages(client, url):
     send(client, "fork", m="m5", fork="shares")
     send(client, "fork", m="m2", fork="older")
     page = client.get(f"{PATH}/erase?m=m3").text
-    assert "other conversation share them, and lose them too: shares." in page.replace("\u202f", " ")
+    assert "1 other conversation shares them and loses them too: shares." in page
+    send(client, "fork", m="m5", fork="also")
+    page = client.get(f"{PATH}/erase?m=m3").text
+    assert "2 other conversations share them and lose them too: " in page
 
 
 @pytest.mark.parametrize(
