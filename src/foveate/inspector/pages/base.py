@@ -165,7 +165,7 @@ def number(request: Request, name: str, default: int, *, least: int = 0, most: i
     text = request.query_params.get(name, "")
     if not text:
         return default
-    if not (text.isascii() and text.lstrip("-").isdigit() and len(text) <= 12):
+    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 12):
         raise HTTPException(400, f"{name} must be a whole number, not {text[:40]!r}.")
     return min(most, max(least, int(text)))
 
