@@ -46,10 +46,10 @@ STYLES = (Path(__file__).parents[2] / "src/foveate/inspector/static/content.css"
 
 ELEMENTS = {
     "div": {"class", "data-kind", "tabindex"}, "pre": {"class"}, "span": {"class", "title", "data-n"},
-    "p": {"class"}, "a": {"class", "href", "data-way", "download"}, "mark": {"class"}, "code": set(), "hr": {"class"},
-    "details": {"class", "open"}, "summary": {"class"}, "table": {"class"}, "thead": set(), "tbody": set(), "tr": set(),
-    "th": {"class"}, "td": {"class"}, "ul": set(), "ol": {"start"}, "li": set(), "blockquote": set(), "strong": set(),
-    "em": set(), "s": set(), "figure": {"class"}, "figcaption": set(),
+    "p": {"class", "dir"}, "a": {"class", "href", "data-way", "download"}, "mark": {"class"}, "code": set(),
+    "hr": {"class"}, "details": {"class", "open"}, "summary": {"class"}, "table": {"class", "dir"}, "thead": set(),
+    "tbody": set(), "tr": set(), "th": {"class"}, "td": {"class"}, "ul": {"dir"}, "ol": {"start", "dir"}, "li": set(),
+    "blockquote": {"dir"}, "strong": set(), "em": set(), "s": set(), "figure": {"class"}, "figcaption": set(),
     "img": {"class", "src", "width", "height", "alt", "loading"},
 }  # fmt: skip
 """All elements with all their attributes."""
@@ -74,6 +74,7 @@ class Reader(HTMLParser):
         values = dict(attrs)
         for name in values.get("class", "").split():
             assert re.fullmatch(r"c-[a-z]+\d*", name), name
+        assert values.get("dir", "auto") == "auto"
         assert values.get("data-kind", "x").isalpha()
         assert values.get("data-n", "1").isdecimal() or values["data-n"] == ""
         for url in (values.get("href"), values.get("src")):
@@ -330,8 +331,8 @@ def test_a_cut_line_says_how_long_it_is():
 def test_markdown_becomes_headings_lists_code_and_tables():
     text = "# Plan\n\n1. one\n2. two **bold**\n\n```python\ndef f(): pass\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     html = render(Text(text))
-    assert '<p class="c-h1">Plan</p>' in html
-    assert '<ol><li><p class="c-tight">one' in html
+    assert '<p class="c-h1" dir="auto">Plan</p>' in html
+    assert '<ol dir="auto"><li><p class="c-tight">one' in html
     assert "<strong>bold</strong>" in html
     assert '<span class="c-key">def</span>' in html
     assert "<td>1</td>" in html

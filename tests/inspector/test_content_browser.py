@@ -109,3 +109,50 @@ def test_an_image_is_shown(pages, site: str):
     image.scroll_into_view_if_needed()
     page.wait_for_load_state("networkidle")
     assert image.evaluate("one => one.naturalWidth") == 300
+
+
+HEBREW = "שלום, הבדיקה test_login נכשלה"
+LONG_NAME = "mcp__server_of_the_whole_company__" + "read_one_page_of_the_manual_" * 5
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory) -> Iterator[str]:
+    """The URL of a conversation in Hebrew, whose tool has a long name."""
+    with open_store(f"sqlite:///{tmp_path_factory.mktemp('words') / 'chats.db'}") as store:
+        with open_conversation("words", store=store, window=10_000_000, policy="off") as chat:
+            chat.append(Message("user", (Text(f"{HEBREW}\n\n- {HEBREW}\n\nThe {HEBREW}"),)))
+            chat.record(Message("assistant", (ToolCall("c1", LONG_NAME, "{}"),)))
+            chat.append(Message("tool", (ToolResult("c1", (Text(f"{HEBREW}\n" * 3),)),)))
+        with served(build_app(store)) as url:
+            yield f"{url}/c/store/words"
+
+
+def test_words_from_right_to_left_stand_in_their_order(pages, words: str):
+    """Regression: each run of Hebrew was in order, but the runs stood from left to right."""
+    find = """(all, word) => all.map(one => {
+        const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+            const at = walker.currentNode.data.indexOf(word);
+            if (at < 0) continue;
+            const range = document.createRange();
+            range.setStart(walker.currentNode, at);
+            range.setEnd(walker.currentNode, at + word.length);
+            return range.getBoundingClientRect().x;
+        }
+    })"""
+    page = pages.open(f"{words}/content?m=1&part=0")
+    blocks = ".c-prose > p, .c-prose > ul"
+    first, last = (page.eval_on_selector_all(blocks, find, word) for word in ("שלום", "נכשלה"))
+    assert [left > right for left, right in zip(first, last, strict=True)] == [True, True, False]
+    page.goto(f"{words}/content?m=3&part=0.0")
+    (first,), (last,) = (page.eval_on_selector_all("pre", find, word) for word in ("שלום", "נכשלה"))
+    assert first > last
+
+
+@pytest.mark.parametrize("look", [Look("light", 1280), Look("light", 390)], ids=str)
+def test_a_long_name_of_a_tool_is_not_cut(pages, words: str, look: Look):
+    page = pages.open(words, look)
+    excess = "all => all.map(one => Math.max(0, one.getBoundingClientRect().right - innerWidth))"
+    assert page.eval_on_selector_all(".about > *", excess) == [0] * page.locator(".about > *").count()
+    page.goto(f"{words}/entry?m=3")
+    check_accessibility(page)

@@ -73,6 +73,8 @@ def render_markdown(text: str) -> Markup:
 
 def _block(token: Any) -> str:
     kind, _, side = token.type.rpartition("_")
+    # Blocks inside have the direction of the outermost one: `auto` does not look into elements with a `dir`.
+    direction = "" if token.level else ' dir="auto"'
     match token.type:
         case "inline":
             return _inline(token.children or ())
@@ -84,18 +86,18 @@ def _block(token: Any) -> str:
             return '<p class="c-tight">' if side == "open" else "</p>\n"
         case "paragraph_open" | "heading_open":
             classes = "c-p" if kind == "paragraph" else f"c-h{token.tag[1]}"
-            return f'<p class="{classes}">'
+            return f'<p class="{classes}"{direction}>'
         case "paragraph_close" | "heading_close":
             return "</p>\n"
         case "ordered_list_open":
             start = token.attrGet("start")
-            return f'<ol start="{int(start)}">' if start else "<ol>"
+            return f'<ol start="{int(start)}"{direction}>' if start else f"<ol{direction}>"
         case "table_open":
-            return '<div class="c-scroll" tabindex="0"><table class="c-table">'
+            return f'<div class="c-scroll" tabindex="0"><table class="c-table"{direction}>'
         case "table_close":
             return "</table></div>"
         case _ if kind in _BLOCKS:
-            return f"<{'' if side == 'open' else '/'}{_BLOCKS[kind]}>"
+            return f"<{_BLOCKS[kind]}{direction}>" if side == "open" else f"</{_BLOCKS[kind]}>"
         case _:
             return str(visible(token.content))
 
