@@ -394,6 +394,12 @@ def test_an_edit_is_a_diff_with_the_changed_words():
     assert text_in(html) == "file_patha.py-a = 1\n+a = 2\n b"
 
 
+def test_a_cut_line_of_a_diff_says_how_long_it_is():
+    html = render_diff("x" * 5_000, "[5,000 characters]", FOLDED)
+    assert text_in(html) == "-" + "x" * FOLDED.width + "\n+[5,000 characters]"
+    assert html.count("… 5,000 characters in this line") == 1
+
+
 def test_empty_and_literal_arguments_are_shown():
     call = ToolCall("1", "x", '{"a": [], "b": {}, "c": null, "d": 1.50, "e": [[], [1]]}')
     assert text_in(render(call)) == "a[0 items]b{0 keys}cnulld1.50e0[0 items]1[1 item]01"
@@ -494,6 +500,11 @@ def test_everything_else_is_a_download(body: bytes):
         "x-content-type-options": "nosniff",
         "content-security-policy": "default-src 'none'; sandbox",
     }
+
+
+def test_media_of_an_unknown_type_count_as_images():
+    html = render(Media("", "url", "https://example.com/cat.png"), links=LINKS)
+    assert text_in(html) == "image at https://example.com/cat.png"
 
 
 def test_a_url_of_media_is_text():

@@ -102,7 +102,7 @@ def render_diff(old: str, new: str, limits: Limits, url: str | None = None) -> M
     shown: list[DiffRow] = []
     room = limits.characters
     for row in rows[: limits.lines]:
-        shown.append(DiffRow(row.mark, row.text[: limits.width], row.changed))
+        shown.append(DiffRow(row.mark, row.text[: limits.width], row.changed, max(0, len(row.text) - limits.width)))
         room -= min(len(row.text), limits.width) + 1
         if room < 0:
             break

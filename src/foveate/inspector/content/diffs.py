@@ -43,6 +43,8 @@ class DiffRow(Struct, frozen=True):
     """The line without its mark."""
     changed: tuple[tuple[int, int], ...] = ()
     """Start and end of the changed words in the text. Empty if the whole line changed or none of it."""
+    cut: int = 0
+    """Characters of the line that the text lacks."""
 
 
 def diff_lines(old: str, new: str, context: int = _CONTEXT) -> list[DiffRow]:
@@ -144,7 +146,10 @@ def _with_marks(row: DiffRow) -> Markup:
         if start < len(row.text):
             pieces += [visible(row.text[at:start]), f'<mark class="c-word">{visible(row.text[start:end])}</mark>']
             at = end
-    return Markup("".join([*pieces, visible(row.text[at:])]))
+    pieces.append(visible(row.text[at:]))
+    if row.cut:
+        pieces.append(f'<span class="c-cut">… {len(row.text) + row.cut:,} characters in this line</span>')
+    return Markup("".join(pieces))
 
 
 def _changed_words(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:

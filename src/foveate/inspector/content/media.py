@@ -83,7 +83,7 @@ def data_url(media: Media) -> str | None:
 def render_media(media: Media, url: str | None) -> Markup:
     """Return an image, a link to download, or the address of media that the message only names. `url`: of its bytes."""
     mime, encoded = _encoded(media)
-    kind = mime or "media of an unknown type"
+    kind = mime or "image"  # Media of an unknown type count as images.
     label = f"{media.name}, {kind}" if media.name else kind
     if encoded is None:
         place = "at" if media.source == "url" else "file"
