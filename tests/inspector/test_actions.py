@@ -208,6 +208,14 @@ def test_erasing_needs_the_word_and_names_what_is_erased(client, url):
     assert send(client, "erase", m="m3-m4", confirm="erase") == "m3-m4 was erased before. Nothing changed."
 
 
+@pytest.mark.parametrize(("handle", "last"), [("m2-m4", "m4"), ("m3.1", "m3"), ("m3", "m3"), ("", "")])
+def test_page_of_a_message_forks_after_its_last_one(client, handle, last):
+    """Regression: the form of a summary named a span, which every fork refuses."""
+    page = client.get(f"{PATH}/more?m={handle}").text
+    assert f'<input id="m" name="m" value="{last}"' in page
+    assert ("Fork after " + last if last else "Fork the conversation") in page
+
+
 def test_erase_page_names_forks_that_share_the_messages(client, url):
     send(client, "fork", m="m5", fork="shares")
     send(client, "fork", m="m2", fork="older")

@@ -203,6 +203,7 @@ async def show_message(request: Request) -> Response:
         title=f"{handle} of {values['name']}",
         source=source_of(request),
         handle=handle,
+        last=handle.rpartition("-")[2].partition(".")[0],  # A fork begins after one whole message.
         **values,
     )
 
