@@ -84,9 +84,11 @@ class BadTranscript(BadInput):
 class UnknownFormat(BadInput):
     """No reader or format recognises the input. Use one of the formats in `known`; `saw` describes the input."""
 
-    def __init__(self, what: str, saw: str, known: Sequence[str]) -> None:
+    def __init__(self, what: str, saw: str, known: Sequence[str], problem: str = "") -> None:
+        """`problem`: the first sentences of the message, if nothing was read."""
         self.what, self.saw, self.known = what, saw, tuple(known)
-        super().__init__(f"{what}: not a known format. It holds {saw}. Known: {', '.join(known)}.")
+        problem = problem or f"{what}: not a known format. It holds {saw}."
+        super().__init__(f"{problem} Known: {', '.join(known)}.")
 
 
 class UnknownHandle(BadInput):

@@ -132,7 +132,9 @@ def test_each_conversation_has_its_own_format():
         "anthropic",
     ]
     assert get_format("anthropic") is not get_format("anthropic")
-    with pytest.raises(UnknownFormat, match="Known: openai, openai_responses, anthropic, gemini"):
+    with pytest.raises(
+        UnknownFormat, match=r"^There is no format 'gemini!'\. Known: openai, openai_responses, anthropic, gemini\.$"
+    ):
         get_format("gemini!")
 
 

@@ -45,7 +45,7 @@ def get_format(name: str) -> Format:
 
             return Gemini()
         case _:
-            raise UnknownFormat("format", f"the name {name!r}", _NAMES)
+            raise _unknown(name)
 
 
 def gather(format: str) -> Gatherer:
@@ -79,4 +79,8 @@ def _gatherers_of(format: str) -> Callable[[], Gatherer]:
 
             return lambda: StreamGatherer(GeminiGatherer(), PieceReader())
         case _:
-            raise UnknownFormat("format", f"the name {format!r}", _NAMES)
+            raise _unknown(format)
+
+
+def _unknown(name: object) -> UnknownFormat:
+    return UnknownFormat("format", f"the name {name!r}", _NAMES, f"There is no format {name!r}.")
