@@ -75,9 +75,9 @@ def test_a_variable_of_another_kind_is_refused(loaded, lending, variable, text, 
         (
             "WINDOW",
             "0",
-            "Environment FOVEATE_WINDOW is 0; allowed: a whole number of 1 or more. The keyword window= takes",
+            "Environment FOVEATE_WINDOW is 0; allowed: a whole number of 1,000 or more. The keyword window= takes",
         ),
-        ("WINDOW", "big", "Environment FOVEATE_WINDOW is 'big'; allowed: a whole number of 1 or more."),
+        ("WINDOW", "big", "Environment FOVEATE_WINDOW is 'big'; allowed: a whole number of 1,000 or more."),
         (
             "FLOOR",
             "low",
@@ -104,7 +104,7 @@ def test_a_variable_that_is_not_allowed_is_refused(loaded, variable, text, expec
         ("FOVEATE_Window", " Did you mean FOVEATE_WINDOW?"),
         ("FOVEATE_WINDOWS", " Did you mean FOVEATE_WINDOW?"),
         ("FOVEATE_", ""),
-        ("FOVEATE_PRUNE", ""),
+        ("FOVEATE_PRUNE", " Did you mean FOVEATE_PRUNE_ENABLED?"),
         ("FOVEATE_PRUNE_", ""),
         ("FOVEATE_RECAP_MIN_PRESERVED_PAIRS", ""),
         ("FOVEATE_DESCRIPTION", ""),
@@ -124,9 +124,9 @@ def test_a_variable_cannot_hold_a_table(loaded, lending):
 
 def test_a_blank_variable_sets_nothing(loaded):
     environ = {"FOVEATE_WINDOW": "", "FOVEATE_PRUNE_MINIMUM": "  ", "FOVEATE_FILTER_KEEP": ""}
-    settings = loaded('policy = "prune"\nwindow = 7\n', environ)
+    settings = loaded('policy = "prune"\nwindow = 7_000\n', environ)
     assert settings.values["prune.minimum"].source == "default"
-    assert (settings["window"], settings.mechanisms) == (7, ("prune",))
+    assert (settings["window"], settings.mechanisms) == (7_000, ("prune",))
 
 
 def test_variables_of_tests_and_other_programs_are_ignored():

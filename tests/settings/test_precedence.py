@@ -105,7 +105,7 @@ def test_defaults_count_without_settings(loaded):
 
 
 def test_loading_without_a_folder_reads_no_file(loaded):
-    loaded.write(FILE, "window = 5\n")
+    loaded.write(FILE, "window = 5_000\n")
     from foveate.settings import load
 
     assert load(environ={}).values["window"].value is None
@@ -165,8 +165,8 @@ def test_plugins_switch_retain_on_unless_it_is_set(loaded):
 @pytest.mark.parametrize(("name", "floor"), [("off", ()), ("none", FLOOR)])
 def test_off_and_none_override_tables_on_lower_levels(loaded, name, floor):
     loaded.write(FILE, "floor = true\n[prune]\nenabled = true\n")
-    quiet = loaded(environ={"FOVEATE_RECAP_ENABLED": "on", "FOVEATE_WINDOW": "77"}, policy=name)
-    assert (quiet.policies(), quiet.floor(), quiet["window"]) == ((), floor, 77)
+    quiet = loaded(environ={"FOVEATE_RECAP_ENABLED": "on", "FOVEATE_WINDOW": "7700"}, policy=name)
+    assert (quiet.policies(), quiet.floor(), quiet["window"]) == ((), floor, 7_700)
     assert loaded(policy=name, settings={"prune": {}}).mechanisms == ("prune",)
 
 

@@ -165,11 +165,12 @@ def test_allowed_values_in_tables_are_accepted(loaded, lending):
     [
         (
             "window = 0",
-            "foveate.toml, line 1: window is 0; allowed: a whole number of 1 or more. The keyword window= and th",
+            "foveate.toml, line 1: window is 0; allowed: a whole number of 1,000 or more. The keyword window= and th",
         ),
-        ("window = true", "window is true; allowed: a whole number of 1 or more."),
+        ("window = 128", "foveate.toml, line 1: window is 128; allowed: a whole number of 1,000 or more."),
+        ("window = true", "window is true; allowed: a whole number of 1,000 or more."),
         ("reserve = -1", "reserve is -1; allowed: a whole number of 0 or more."),
-        ("window = 99999999999999999999", "allowed: a whole number of 1 or more."),
+        ("window = 99999999999999999999", "allowed: a whole number of 1,000 or more."),
         ("model = 5", "model is 5; allowed: a text."),
         ("tenant = ['a']", "tenant is ['a']; allowed: a text."),
         ("policy = 5", "policy is 5; allowed: a text."),
@@ -178,7 +179,7 @@ def test_allowed_values_in_tables_are_accepted(loaded, lending):
             "store = 'mysql://x'",
             "store is 'mysql://x'. There is no store 'mysql://x'. Known: memory: and sqlite:///PATH",
         ),
-        ("format = 'smoke'", "foveate.toml, line 1: format is 'smoke'."),
+        ("format = 'smoke'", "foveate.toml, line 1: format is 'smoke'. There is no format 'smoke'. Known: openai, "),
         (
             "summarizer = 'gpt-5-mini'",
             "There is no summarizer 'gpt-5-mini'. Did you mean openai:gpt-5-mini? Known: digest, first-characters",
@@ -200,8 +201,8 @@ def test_a_wrong_general_setting_is_refused(loaded, toml, expected):
 @pytest.mark.parametrize(
     ("keywords", "expected"),
     [
-        ({"window": "5"}, "Keyword window= is '5'; allowed: a whole number of 1 or more."),
-        ({"window": True}, "Keyword window= is true; allowed: a whole number of 1 or more."),
+        ({"window": "5"}, "Keyword window= is '5'; allowed: a whole number of 1,000 or more."),
+        ({"window": True}, "Keyword window= is true; allowed: a whole number of 1,000 or more."),
         ({"policy": 5}, "policy is 5. Pass the name of a preset, a policy or a list of policies."),
         ({"policy": ["prune", 5]}, "policy is [5]. Pass the name of a preset, a policy or a list of policies."),
         (
@@ -280,7 +281,7 @@ def test_a_missing_required_setting_is_refused(loaded):
 
 def test_a_higher_level_overrides_a_wrong_value(loaded):
     loaded.write("foveate.toml", "store = 'x'\nwindow = 'x'\n[prune]\nminimum = 'x'\n")
-    environ = {"FOVEATE_STORE": "memory:", "FOVEATE_WINDOW": "5", "FOVEATE_PRUNE_MINIMUM": "6"}
+    environ = {"FOVEATE_STORE": "memory:", "FOVEATE_WINDOW": "5000", "FOVEATE_PRUNE_MINIMUM": "6"}
     assert loaded(environ=environ).values["prune.minimum"].value == 6
 
 
@@ -341,8 +342,8 @@ def test_a_file_that_is_no_toml_is_refused(loaded, content, expected):
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_accepted(loaded):
-    settings = loaded(b"\xef\xbb\xbfwindow = 5\r\n\r\n[prune]\r\nminimum = 6\r\n")
-    assert settings["window"] == 5
+    settings = loaded(b"\xef\xbb\xbfwindow = 5_000\r\n\r\n[prune]\r\nminimum = 6\r\n")
+    assert settings["window"] == 5_000
     assert settings.values["prune.minimum"].source == "foveate.toml, line 4: prune.minimum"
 
 
@@ -384,8 +385,8 @@ def test_an_unreadable_file_is_named(loaded, monkeypatch):
 
 
 def test_a_file_of_the_largest_size_is_read(loaded):
-    assert loaded("window = 5\n#" + "x" * (sources.LARGEST - 12))["window"] == 5
-    assert "is larger than" in loaded.refused("window = 5\n#" + "x" * (sources.LARGEST - 11))
+    assert loaded("window = 5_000\n#" + "x" * (sources.LARGEST - 16))["window"] == 5_000
+    assert "is larger than" in loaded.refused("window = 5_000\n#" + "x" * (sources.LARGEST - 15))
 
 
 def test_a_long_value_is_shortened(loaded):

@@ -44,7 +44,7 @@ class General(Struct, frozen=True, kw_only=True):
     store: Annotated[str, Meta(description="The URL of the store")] = "memory:"
     format: Annotated[str, Meta(description="The wire format of messages; default: the model's")] = "openai"
     model: Annotated[str, Meta(description="The name of the model; it chooses format, window and prices")] = ""
-    window: Annotated[int, Meta(ge=1, le=MOST, description="The model's window in tokens")] | None = None
+    window: Annotated[int, Meta(ge=1_000, le=MOST, description="The model's window in tokens")] | None = None
     reserve: Annotated[int, Meta(ge=0, le=MOST, description="Tokens kept free for the answer")] | None = None
     tenant: Annotated[str, Meta(description="The owner of the conversation in a shared store")] = ""
     summarizer: Annotated[str, Meta(description="The writer of summaries: digest, first-characters or a model")] = ""
@@ -178,8 +178,11 @@ def _setting_of(variable: str) -> tuple[Place, Any]:
                         f"{FILE}."
                     )
                 return (known, name), field.kind
+    names = _variables()
+    switch = f"{variable}_ENABLED"  # FOVEATE_PRUNE means the mechanism.
+    hint = f" Did you mean {switch}?" if switch in names else suggest(variable, names)
     raise BadSetting(
-        f"The environment has {variable}, but there is no setting of that name.{suggest(variable, _variables())} "
+        f"The environment has {variable}, but there is no setting of that name.{hint} "
         "`foveate policy show` lists all settings."
     )
 
