@@ -71,6 +71,15 @@ def test_session_is_replayed_with_the_window_of_its_model(projects):
     assert source.is_known(name)
 
 
+def test_session_that_cannot_be_read_says_why_each_time(projects):
+    """Regression: from the second time on, and if reading took long, the page wrote that there is no such session."""
+    (projects / "-home-ann-shop" / "bad.jsonl").write_text("garbage\n")
+    with client_of(build_app(sources=[ClientSource("claude-code", projects)])) as client:
+        pages = [client.get("/c/claude-code/-home-ann-shop~2Fbad") for _ in range(3)]
+    assert [page.status_code for page in pages] == [400] * 3
+    assert all("text that is not JSON" in page.text for page in pages)
+
+
 def test_session_that_has_grown_is_replayed_again(projects):
     source = ClientSource("claude-code", projects)
     name = source.list("shop", 0, 1).rows[0].name

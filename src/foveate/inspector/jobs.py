@@ -39,8 +39,10 @@ class Job:
         """Steps that are done, and all steps; 0 while they are unknown."""
         self.result: Any = None
         """The result when it is done."""
+        self.failure: Exception | None = None
+        """The exception when it failed."""
         self.error = ""
-        """The reason when it failed."""
+        """The reason in words."""
         self._run = run
         self._finished = threading.Event()
         self._cancelled = False
@@ -70,6 +72,7 @@ class Job:
         except Cancelled:
             self._end("cancelled")
         except Exception as error:
+            self.failure = error
             self.error = str(error) if isinstance(error, FoveateError) else f"{type(error).__name__}: {error}"
             self._end("failed")
         else:

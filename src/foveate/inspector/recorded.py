@@ -128,21 +128,16 @@ class RecordingSource:
 
     def _replay(self, name: str, file: SessionFile, version: tuple[int, int]) -> Replayed:
         """Return the replayed file. Raises Preparing if that takes longer, and what `read_recording` raises."""
-        failures: list[Exception] = []
 
         def run(progress: Progress) -> Replayed:
-            try:
-                chat = replayed(file.path, self._policy, self._window, self._reader, progress)
-                return Replayed(version, chat._session.state.store, chat)
-            except Exception as error:
-                failures.append(error)
-                raise
+            chat = replayed(file.path, self._policy, self._window, self._reader, progress)
+            return Replayed(version, chat._session.state.store, chat)
 
         job = self._jobs.start("", (name, version), run)
         if not job.wait(_PATIENCE):
             raise Preparing(file.path.name, job.done / job.total if job.total else 0.0)
         if job.status != "done":
-            raise failures[0] if failures else NoSuchConversation(name, self.title)
+            raise job.failure.with_traceback(None) if job.failure else NoSuchConversation(name, self.title)
         known: Replayed = job.result
         with self._lock:
             self._replayed[name] = known
