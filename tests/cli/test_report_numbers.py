@@ -37,10 +37,11 @@ def test_thousands_are_separated_by_a_narrow_space():
 
 
 def test_money_keeps_significant_digits():
-    assert [dollars(amount) for amount in (12.3, 1234.5, 0.04123, 0.5, 0, None)] == [
+    assert [dollars(amount) for amount in (12.3, 1234.5, 0.04123, -0.04123, 0.5, 0, None)] == [
         "$12.30",
         "$1\u202f234.50",
         "$0.0412",
+        "-$0.0412",
         "$0.500",
         "$0.00",
         "–",

@@ -9,10 +9,13 @@ import time
 import pytest
 from clients import client_of
 
-from foveate import open_conversation
+from foveate import Options, open_conversation
+from foveate.core.stamps import Usage
+from foveate.edits import Span, Summarize
 from foveate.inspector import build_app
 from foveate.inspector.pages.listing import figures_of
-from foveate.open import open_store
+from foveate.inspector.views.timeline import timeline_of
+from foveate.open import cost_of, open_store
 
 
 @pytest.fixture
@@ -62,6 +65,27 @@ def test_figures_are_those_of_the_conversation(client, store):
         figures = figures_of(chat)
         assert (figures.turns, figures.shown, figures.whole) == (1, chat.view.tokens, chat.totals().tokens_history)
         assert (figures.saved, figures.health) == (0, "")
+
+
+def test_savings_of_the_list_are_those_of_the_page(store):
+    """Regression: after a pause, the list charged what follows an edit, which the cache no longer had anyway."""
+    pytest.importorskip("genai_prices")
+    now = 1_790_000_000_000
+    with open_conversation(
+        "pause", store=store, model="claude-haiku-4-5", policy="off", options=Options(clock=lambda: now)
+    ) as chat:
+        for number in range(6):
+            now += 3_600_000 if number == 5 else 1_000
+            chat.append(f"Part {number}: " + "word " * 1_000)
+            if number == 5:
+                first, last = chat.history()[0], chat.history()[1]
+                chat.edit(Summarize(Span(first.id, last.id), "Part 0."))
+            chat.prepare()
+            chat.record({"role": "assistant", "content": "Noted."}, usage=Usage(10, 0, 1_000, 5))
+        figures = timeline_of(chat, cost_of).follow(30)
+        saved = figures.total("dollars_unmanaged") - figures.total("dollars")
+        assert saved > 0
+        assert figures_of(chat).dollars == pytest.approx(saved)
 
 
 def test_figures_of_an_unknown_source_are_missing(client):

@@ -48,6 +48,8 @@ def dollars(amount: float | None) -> str:
     """Format US dollars: to the cent from one dollar on, with three significant digits below. `$12.30`, `$0.0412`."""
     if amount is None:
         return UNKNOWN
+    if amount < 0:
+        return f"-{dollars(-amount)}"
     if amount == 0 or abs(amount) >= 1:
         return f"${amount:,.2f}".replace(",", _NARROW)
     places = 2 - math.floor(math.log10(abs(amount)))

@@ -18,6 +18,7 @@ from ...core.edits import INTERRUPTED, NOT_OFFERED
 from ...errors import Damaged, FoveateError
 from ...open import cost_of
 from ..sources import Listing, Source
+from ..views.timeline import timeline_of
 from .base import fragment, in_thread, number, page, sources_of
 
 __all__ = ["PAGE", "Figures", "figures_of", "routes"]
@@ -30,6 +31,8 @@ _SECONDS: Final = 0.4
 """Time in which one request measures conversations. The script asks again for the rest."""
 _MAX_READ: Final = 20_000
 """Messages up to which a conversation is read for the savings in a list."""
+_MAX_WAIT: Final = 30.0
+"""Seconds to wait for the figures of a conversation of this size, on a busy computer."""
 
 
 _NOTES: Final = (INTERRUPTED, NOT_OFFERED)
@@ -139,18 +142,24 @@ def figures_of(chat: Conversation) -> Figures:
     health, is_problem = _health(chat)
     if len(chat) > _MAX_READ:
         return Figures(shown=view.tokens, model=model, health=health, is_problem=is_problem)
-    context = chat.context(cost_of=cost_of)
-    totals = context.totals
+    totals = chat.totals()
     return Figures(
         turns=totals.calls,
         shown=view.tokens,
         whole=totals.tokens_history,
         saved=max(0, totals.tokens_saved),
-        dollars=context.dollars_saved,
+        dollars=_dollars_saved(chat) if any(map(cost_of, totals.by_model)) else None,
         model=model,
         health=health,
         is_problem=is_problem,
     )
+
+
+def _dollars_saved(chat: Conversation) -> float | None:
+    """Return the savings that the chart of the conversation shows; None if they are not known."""
+    timeline = timeline_of(chat, cost_of)
+    figures = timeline.follow(_MAX_WAIT)
+    return figures.dollars_saved if timeline.is_complete else None
 
 
 def _health(chat: Conversation) -> tuple[str, bool]:

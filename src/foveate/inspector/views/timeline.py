@@ -157,6 +157,12 @@ class Figures:
             return sum(amounts)
         return sum([amount for amount in amounts if amount > 0])
 
+    @property
+    def dollars_saved(self) -> float | None:
+        """The US dollars that the views saved, over the calls with a known price; None if there are none."""
+        known = [amount for amount in self._amounts["dollars"] if amount >= 0]
+        return self.total("dollars_unmanaged") - self.total("dollars") if known else None
+
     def is_known(self, name: str, first: int, last: int) -> bool:
         """Return whether an amount of all calls with index `first` to `last` - 1 is known."""
         return min(self._amounts[name][first:last], default=0.0) >= 0
