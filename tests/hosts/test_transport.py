@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -314,8 +315,25 @@ def test_a_model_that_is_not_known_gets_a_view_and_a_warning():
 
 def test_missing_http_library_names_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "httpx2", None)
+    monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(foveate.errors.MissingExtra, match=r'httpx2.* needs: pip install "foveate\[openai\]"'):
         http_client(window=16_000)
+
+
+@pytest.mark.parametrize(("library", "other"), [("httpx2", "httpx"), ("httpx", "httpx2")])
+def test_the_other_http_library_is_named_if_it_is_there(monkeypatch: pytest.MonkeyPatch, library, other):
+    """Regression: an SDK before OpenAI 3 was told to install what it has."""
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setitem(sys.modules, other, types.ModuleType(other))
+    with pytest.raises(
+        foveate.errors.BadSetting, match=f'^{library} is not installed, but {other} is. Pass library="{other}"'
+    ):
+        async_http_client(library=library, window=16_000)
+
+
+def test_an_unknown_http_library_is_refused():
+    with pytest.raises(foveate.errors.BadSetting, match=r'^library= must be "httpx2" or "httpx", not \'requests\''):
+        http_client(library="requests", window=16_000)
 
 
 def test_the_window_is_that_of_the_model_by_default(caplog: pytest.LogCaptureFixture):

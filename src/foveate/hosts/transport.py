@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from ..errors import MissingExtra
+from ..errors import BadSetting, MissingExtra
 from ..requests import WireRequest
 from .sdk_requests import SdkRequests
 from .transport_messages import changed_request, changed_response, request_parts
@@ -53,10 +53,26 @@ def async_http_client(*, library: Library = "httpx2", transport: Any = None, **o
 
 
 def _import(library: str) -> ModuleType:
+    if library not in get_args(Library):
+        raise BadSetting(f'library= must be "httpx2" or "httpx", not {library!r:.100}.')
     try:
         return importlib.import_module(library)
     except ModuleNotFoundError as error:
+        other = "httpx" if library == "httpx2" else "httpx2"
+        if _is_installed(other):  # The SDK is older or newer than the caller assumes.
+            raise BadSetting(
+                f'{library} is not installed, but {other} is. Pass library="{other}": SDKs before OpenAI 3 and '
+                "Anthropic 2 use httpx, later ones httpx2."
+            ) from error
         raise MissingExtra(f"A client of {library}, which the SDK of OpenAI or Anthropic brings,", "openai") from error
+
+
+def _is_installed(library: str) -> bool:
+    try:
+        importlib.import_module(library)
+    except ModuleNotFoundError:
+        return False
+    return True
 
 
 @contextmanager
