@@ -114,6 +114,7 @@ def test_long_conversations_load_their_rows_while_one_scrolls(pages, sample_site
         if rows(page).count() >= total:
             break
     assert rows(page).count() >= min(total, 20)
+    assert page.locator("#further").is_hidden()  # All rows can be scrolled to.
     screenshot(page, "scrolled")
 
 
@@ -201,6 +202,7 @@ def test_a_running_conversation_updates_by_itself(pages, tmp_path):
 def test_pages_work_without_a_script(pages, sample_site, path):
     page = pages.open(sample_site + path, java_script_enabled=False)
     assert page.locator("h1").count() == 1
+    assert page.locator("[data-opens=palette]").is_hidden()  # The palette needs the script.
     for link in page.locator("main a[href]").all()[:5]:
         assert (link.get_attribute("href") or "").startswith(("/", "#"))
 
