@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browsing import LOOKS, check_accessibility, screenshot, wait_for_jobs
+from browsing import LOOKS, Look, check_accessibility, screenshot, wait_for_jobs
 
 pytestmark = pytest.mark.slow
 
@@ -44,3 +44,20 @@ def test_titles_of_charts_stand_above_their_bars(pages, sample_site):
         return Math.max(0, one.getBoundingClientRect().bottom - plot.top);
     })"""
     assert page.eval_on_selector_all("#timeline .title", overlap) == [0, 0]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_actions_of_a_row_stand_next_to_its_size(pages, sample_site, width):
+    page = pages.open(f"{sample_site}/c/store/granary", Look("light", width))
+    row = page.locator("#rows [data-row]").first
+    row.focus()
+    action, size = (row.locator(one).last.bounding_box() for one in (".about > .acts a", ".about > .size"))
+    assert 0 <= size["x"] - action["x"] - action["width"] <= 20
+    frame = row.bounding_box()  # The outline of the focused row.
+    assert size["x"] + size["width"] <= frame["x"] + frame["width"] - 4
+
+
+def test_sizes_of_rows_stand_below_one_another(pages, sample_site):
+    page = pages.open(f"{sample_site}/c/store/granary", Look("light", 390))
+    right = "all => all.map(one => Math.round(one.getBoundingClientRect().right))"
+    assert len(set(page.eval_on_selector_all("#rows .about > .size", right))) == 1
