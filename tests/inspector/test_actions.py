@@ -153,6 +153,15 @@ def test_plan_says_where_its_settings_come_from(client):
     assert 'value="claude-haiku-4-5"' in page
 
 
+def test_plan_without_a_known_model_says_so(store):
+    with client_of(build_app(store)) as client:
+        page = client.get("/c/store/a~2Fb/plan").text
+        chosen = client.get("/c/store/a~2Fb/plan?model=gpt-5-mini&window=16_000").text
+    assert '<span class="soft">not known, so no money is shown</span>' in page
+    assert '<span class="soft">chosen here</span>' in chosen
+    assert 'value="16000"' in chosen
+
+
 @pytest.mark.parametrize(
     ("query", "problem"),
     [

@@ -55,7 +55,7 @@ class PlanSettings(Struct, frozen=True):
     choice: Choice
     """The suggested settings."""
     sources: dict[str, str]
-    """The source of each of them, in a few words."""
+    """The source of each of them, in a few words; "" for a model that is not known."""
     policies: tuple[str, ...]
     """All policies that can be chosen."""
     summarizers: tuple[str, ...]
@@ -72,7 +72,7 @@ class PlanSettings(Struct, frozen=True):
         ):
             if value and value not in known:
                 raise BadSetting(f"There is no {kind} {value[:80]!r} here. Choose one of {', '.join(known)}.")
-        tokens = window.replace(",", "").replace(" ", "")
+        tokens = window.replace(",", "").replace(" ", "").replace("_", "")
         if tokens and not (tokens.isascii() and tokens.isdigit() and 1_000 <= int(tokens[:12]) <= 10**8):
             raise BadSetting(f"The window must be a number of tokens from 1,000 to 100,000,000, not {window[:40]!r}.")
         model = model.strip()[:200] or self.choice.model
@@ -99,7 +99,7 @@ def read_settings(chat: Conversation) -> PlanSettings:
     if window is None:
         window, window_source = window_of(str(model)), f"the model {model}"
     if window is None:
-        window, window_source = _ASSUMED_WINDOW, "an assumption: neither the settings nor the model tell it"
+        window, window_source = _ASSUMED_WINDOW, "an assumption: neither the settings nor the model names one"
     summarizer, summarizer_source = _set(settings, "summarizer")
     if not isinstance(summarizer, str) or not summarizer:
         summarizer, summarizer_source = "digest", "an assumption: it needs no model and costs nothing"
@@ -108,7 +108,7 @@ def read_settings(chat: Conversation) -> PlanSettings:
         Choice(policy if is_named else "balanced", str(model or ""), int(window), summarizer),
         {
             "policy": policy_source,
-            "model": model_source if model else "unknown, so no money is shown",
+            "model": model_source if model else "",
             "window": window_source,
             "summarizer": summarizer_source,
         },
