@@ -6,15 +6,21 @@ import asyncio
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from foveate import Options, open_async_conversation, open_conversation
+from foveate import Conversation, Options, assistant, open_async_conversation, open_conversation
 from foveate.core.edits import Hide, Target
+from foveate.core.messages import Message
 from foveate.stores.memory import MemoryStore
+from foveate.testing import text_of
+
+_VIEWS = ("core/projection.py", "core/slot_list.py", "conversation/state.py")
+"""The code that changes views."""
 
 
 class Slow(MemoryStore):
@@ -135,6 +141,58 @@ def test_ctrl_c_between_two_store_calls_leaves_nothing_locked():
     chat.expand("m1", where="tail")
     assert len(chat) == 3
     assert kept.tb is not None  # As long as a traceback is there, so is what was under way.
+
+
+def test_ctrl_c_at_any_line_of_an_append_leaves_a_usable_conversation():
+    """A message that was half added to the view stayed so in memory: later views differed from what is stored."""
+    for place in count():
+        store = MemoryStore()
+        chat = _conversation(store)
+        with suppress(KeyboardInterrupt), _interrupted_at(place):
+            chat.append("Go on.")
+            break
+        for _ in range(2):
+            with open_conversation("c", store=store, window=4_000) as reopened:
+                assert _shown(chat) == _shown(reopened)
+            chat.append("And then?")
+            chat.prompt()
+    assert place > 20
+
+
+def _conversation(store: MemoryStore) -> Conversation:
+    chat = open_conversation("c", store=store, window=4_000, policy="balanced", summarizer="digest")
+    chat.append(f"Which way? {text_of(900)}")
+    chat.prompt()
+    chat.record(assistant("To the left."))
+    return chat
+
+
+def _shown(chat: Conversation) -> list[tuple[str, Message]]:
+    return [(entry.handle, entry.message) for entry in chat.view]
+
+
+@contextmanager
+def _interrupted_at(place: int) -> Iterator[None]:
+    """Raise KeyboardInterrupt after this many lines of the code that changes views."""
+    left = place
+
+    def look(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(_VIEWS):
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 @contextmanager

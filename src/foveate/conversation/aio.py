@@ -106,6 +106,7 @@ class _LoopOperation:
             before, session.caller.operation = session.caller.operation, self
             try:
                 session.caller.check_cancelled()
+                session.lock.recover()
                 if session.state.last_view is None:
                     session.state.view()  # For those who look while this operation is in progress.
                 outcome.set_result(function())
@@ -227,6 +228,7 @@ class AsyncConversation:
         state, lock = self._session.state, self._session.lock
         if lock.try_acquire(_WAIT_FOR_VIEW):
             try:
+                lock.recover()
                 return state.view()
             finally:
                 lock.release()

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Protocol
 
-from ..errors import BadSetting
+from ..errors import BadSetting, FoveateError
 from ..ports import Job
 
 __all__ = ["Caller", "Operation", "OperationCancelled", "SessionLock"]
@@ -83,27 +83,43 @@ class SessionLock:
 
     A thread whose event loop has to do something for the operation that holds the lock would wait for itself; it gets
     BadSetting instead.
+
+    An exception that is none of foveate's own may break off an operation anywhere, as Ctrl-C does. A change in memory
+    may be half done then, so the next operation reads the conversation again first.
     """
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, read_again: Callable[[], None]) -> None:
         self._lock = threading.RLock()
-        self._caller = caller
+        self._caller, self._read_again = caller, read_again
+        self.is_broken_off = False
+        """Whether the last operation was broken off, and nothing was read since."""
 
     def __enter__(self) -> None:
-        if self._lock.acquire(blocking=False):
-            return
-        while not self._lock.acquire(timeout=_POLL):
+        while not self.try_acquire(_POLL):
             operation = self._caller.operation
             if operation is not None and operation.blocks_this_thread():
                 raise BadSetting(
                     "This conversation waits for a summarizer or a plugin of the event loop in this thread. Await the "
                     "methods of its async side here, or call the sync ones in another thread."
                 )
+        try:
+            self.recover()
+        except BaseException:
+            self.release()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._lock.release()
+        if error is not None and not isinstance(error, FoveateError | OperationCancelled):
+            self.is_broken_off = True
+        self.release()
+
+    def recover(self) -> None:
+        """Read the conversation again if the last operation was broken off. The caller holds the lock."""
+        if self.is_broken_off:
+            self._read_again()
+            self.is_broken_off = False
 
     def try_acquire(self, seconds: float) -> bool:
         """Acquire the lock if that is possible within `seconds`; the caller then calls `release`."""

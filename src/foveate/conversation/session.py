@@ -115,7 +115,7 @@ class Session:
         expand: ExpandOptions = NOT_EXPANDING,
     ) -> None:
         self.state, self.planner, self.prefetch, self.caller = state, planner, prefetch, caller
-        self.lock = SessionLock(caller)
+        self.lock = SessionLock(caller, state.read_again)
         self.appender = Appender(state)
         self.editor = Editor(state)
         self.eraser = Eraser(state, self.editor)
@@ -144,7 +144,8 @@ class Session:
         """Save a snapshot if much is new. Does nothing while another thread uses the conversation."""
         if self.lock.try_acquire(0):
             try:
-                self.state.save_at_close()
+                if not self.lock.is_broken_off:
+                    self.state.save_at_close()
             finally:
                 self.lock.release()
 

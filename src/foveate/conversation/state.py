@@ -276,17 +276,25 @@ class State:
         Raises StoreRolledBack if the store has lost what is shown.
         """
         if self._erased != self.head.erased:  # The projection may hold erased content.
-            self._check_seen()
-            self.calls.prepared = self.last_view = None
-            self.marks, self._plain = Marks(), PlainEntries()
-            self._load()
-            clear_caches()
+            self._load_afresh()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
             self._check_seen()
             self._load()
         elif self._seen != _ends(self.head):
             self.projection = self._caught_up(self.projection.copy(), self._seen)
             self._seen = _ends(self.head)
+
+    def read_again(self) -> None:
+        """Read the conversation as it is stored, and keep nothing of what is in memory."""
+        self.head = self.store.open(self.head.tenant, self.head.name, create=False)
+        self._load_afresh()
+
+    def _load_afresh(self) -> None:
+        self._check_seen()
+        self.calls.prepared = self.last_view = None
+        self.marks, self._plain, self.checker = Marks(), PlainEntries(), Checker(self.profile)
+        self._load()
+        clear_caches()
 
     def followed(self) -> Projection:
         """Return the projection at the head."""
