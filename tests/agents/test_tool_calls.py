@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncChatAgent, ChatAgent, Media, Text, ToolCall, ToolResult, tool
+from foveate import (
+    AsyncChatAgent,
+    ChatAgent,
+    Media,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    tool,
+    tool_result,
+)
 from foveate.agents import ToolFailed
 from foveate.agents.result_content import LARGEST, content_of, decode_content, encode_content
 from foveate.errors import BadSetting
@@ -82,6 +92,38 @@ def test_an_error_is_shown_without_and_stored_with_its_traceback():
         assert [step.state for step in kept_steps] == ["done", "failed", "failed", "failed", "done"]
         assert kept_steps[1].error.startswith("Traceback")
         assert 'raise KeyError("missing")' in kept_steps[1].error
+
+
+def test_an_error_without_a_readable_text_is_a_result_too():
+    class Unreadable(Exception):
+        def __str__(self) -> str:
+            return str(self.missing)  # type: ignore[attr-defined]
+
+    def fail() -> None:
+        raise Unreadable
+
+    def say() -> None:
+        raise ToolFailed
+
+    assert answers([calls(call("c1", "fail"), call("c2", "say"))], tools=[fail, say]) == [
+        ("fail", "error", "fail failed: Unreadable"),
+        ("say", "error", "say failed"),
+    ]
+
+
+def test_message_with_a_result_is_the_result_of_a_tool():
+    """Only the text beside the result was read, so the model received an empty result."""
+
+    def read() -> object:
+        return tool_result("c7", "12 files", state="error")
+
+    def think() -> object:
+        return assistant("", ToolCall("c8", "read"))
+
+    assert answers([calls(call("c1", "read"), call("c2", "think"))], tools=[read, think]) == [
+        ("read", "error", "12 files"),
+        ("think", "ok", "Done. It returned nothing."),
+    ]
 
 
 def test_a_tool_that_exceeds_its_timeout_is_answered_with_an_error():

@@ -52,8 +52,11 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
             return (Text(sendable(value)),), "ok"
         case ToolResult():
             return _sendable_parts(value.content), value.state
+        case Message(result=ToolResult() as answer):
+            return content_of(answer)
         case Message():
-            return _sendable_parts([part for part in value.parts if isinstance(part, Content)]), "ok"
+            parts = [part for part in value.parts if isinstance(part, Content)]
+            return _sendable_parts(parts or [Text(_NOTHING)]), "ok"
         case Text() | Media() | Opaque():
             return _sendable_parts([value]), "ok"
         case list() | tuple() if any(isinstance(part, Content) for part in value) and all(
@@ -67,9 +70,14 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
 
 def failure_text(name: str, error: BaseException) -> str:
     """Return an error in words for the model, without a traceback. The text of a ToolFailed is used as it is."""
-    text = str(error) if isinstance(error, ToolFailed) else f"{type(error).__name__}: {error}".rstrip(": ")
+    try:
+        text = str(error)
+    except Exception:  # The error of a tool may have a fault too.
+        text = ""
+    if not isinstance(error, ToolFailed):
+        text = f"{type(error).__name__}: {text}".rstrip(": ")
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-    return text if isinstance(error, ToolFailed) and text else f"{name} failed: {text}"
+    return text if isinstance(error, ToolFailed) and text else f"{name} failed: {text}".rstrip(": ")
 
 
 def error_trace(error: BaseException) -> str:
