@@ -266,6 +266,7 @@ async def waits(content: object) -> list[AdditionalContent]:
         (returns(7), "TypeError: it returned 7, which is no AdditionalContent"),
         (returns([b"text"]), "TypeError: it returned b'text', which is no AdditionalContent"),
         (returns([AdditionalContent("a"), {"content": "b"}]), "TypeError: it returned {'content': 'b'}"),
+        (returns({"type": "text", "text": "b"}), "TypeError: it returned {'type': 'text', 'text': 'b'}"),
         (returns([AdditionalContent((Text(7),))]), ""),  # type: ignore[arg-type]
         (returns([AdditionalContent("\ud83d")]), "BadMessage: "),
         (waits, "TypeError: it must be awaited, which only an async conversation can do"),

@@ -12,7 +12,7 @@ model, and policies, which run before the conversation's own.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol, overload
 
 from msgspec.structs import replace
@@ -278,7 +278,7 @@ def _result_of(message: Message, stamp: Stamp) -> ToolResult:
 def _call(plugin: Plugin, content: tuple[Part, ...]) -> object:
     additions = plugin(content)
     # A generator runs here, so that its failure is the plugin's.
-    if isinstance(additions, Iterable) and not isinstance(additions, str):
+    if isinstance(additions, Iterable) and not isinstance(additions, str | Mapping):
         return list(additions)
     return additions
 
@@ -299,7 +299,7 @@ def _checked(additions: object) -> tuple[AdditionalContent, ...]:
 def _as_list(additions: object) -> list[object]:
     if additions is None:
         return []
-    if isinstance(additions, Iterable) and not isinstance(additions, str | Text | Media | AdditionalContent):
+    if isinstance(additions, Iterable) and not isinstance(additions, str | Mapping | Text | Media | AdditionalContent):
         return list(additions)
     return [additions]
 
