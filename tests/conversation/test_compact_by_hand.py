@@ -78,6 +78,14 @@ def test_compact_keeps_pins_last_input_and_recent_messages():
     assert [text for text in texts(chat.view) if text in ("First.", "Second.")] == ["Second."]
 
 
+def test_half_of_a_surrogate_pair_in_the_focus_is_replaced():
+    """The key of a request is made of its text, which such a half once kept from being encoded."""
+    chat = opened(summarizer=(asked := ScriptedSummarizer(["They chose an API."])))
+    talk(chat)
+    chat.compact(focus="names \ud83d")
+    assert [request.focus for request in asked.requests] == ["names \ufffd"]
+
+
 def test_compact_without_a_summarizer_or_content_is_refused():
     chat = opened()
     talk(chat)

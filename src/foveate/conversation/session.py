@@ -19,6 +19,7 @@ from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
 from ..core.stamps import Lease, Stamp, Usage, is_interrupted
+from ..core.summaries import replace_surrogates
 from ..errors import BadInput, BadSetting, NoSuchConversation
 from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
@@ -172,7 +173,7 @@ class Session:
 
     def compact(self, focus: str) -> Receipt:
         """Compact, and report the commits."""
-        focus = validate.text("focus=", focus)
+        focus = replace_surrogates(validate.text("focus=", focus))
         before, places = self.head.number, self.reporter.places()
         record = self.planner.compactor.compact(focus)
         self.reporter.commits(before, places)
