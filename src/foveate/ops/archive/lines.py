@@ -383,4 +383,5 @@ def _line(raw: bytes | bytearray, path: Path, number: int) -> Line:
 
 
 def _cut(path: Path, number: int) -> BadTranscript:
-    return BadTranscript(str(path), number, "the file ends here, before the end of the archive.", "It was cut off.")
+    cause = "It was cut off." if number > 1 else "It is no archive of foveate, or was cut off."
+    return BadTranscript(str(path), number, "the file ends here, before the end of the archive.", cause)
