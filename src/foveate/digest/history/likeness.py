@@ -106,10 +106,11 @@ class Likeness:
             return False
         is_of_model = not (later.is_authoritative and earlier.is_authoritative)
         is_by_model = is_of_model or bool(later.confirms)
-        is_far = later.turn - earlier.turn > _NEAR
-        least = _SURE_FROM_AFAR if is_by_model and is_far else _SURE_OF_MODEL if is_of_model else _SURE
         if is_by_model and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
             return False  # A model corrects no rule of a user.
+        least = _SURE_OF_MODEL if is_of_model else _SURE
+        if is_by_model and later.turn - earlier.turn > _NEAR:
+            least = _SURE_FROM_AFAR
         return any(
             bool(difference.common & old.terms.topic)
             and (len(difference.common) > 1 or max(len(old.terms.all), len(new.terms.all)) <= _FEW_TERMS)
