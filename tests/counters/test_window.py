@@ -13,7 +13,7 @@ from foveate import Usage
 from foveate.core.sizes import MESSAGE_TOKENS
 from foveate.counters import counter_named
 
-WINDOWS = (8_000, 32_000, 128_000, 200_000)
+WINDOWS = (8_000, 32_000, 200_000)
 QUICK = [
     ("chinese", 8_000),
     ("hex", 8_000),
