@@ -397,6 +397,17 @@ def test_a_tool_of_the_client_with_the_same_name_is_its_own():
     unchanged(client)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_call_of_the_client_joins_the_last_text_before_it(format: str):
+    """A client of Responses gets the texts of three replies, and its list holds the last one with the call."""
+    looks = [expansion("e1", text="Let me look. "), expansion("e2", text="And again. ")]
+    client = begun(format, *looks, reply(*expansion("e3").calls, read("r3")), say("Done."))
+    client.ask()
+    client.give("ok")
+    client.ask()
+    unchanged(client)
+
+
 texts = st.sampled_from(["", "", "Let me look. ", "Hm. "])
 requests = st.sampled_from(['{"handle": "m3"}', '{"handle": "m3", "lines": "1-2"}', '{"search": "line"}', "{}"])
 
