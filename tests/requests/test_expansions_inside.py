@@ -408,6 +408,18 @@ def test_a_call_of_the_client_joins_the_last_text_before_it(format: str):
     unchanged(client)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_text_that_is_said_again_after_a_silent_expansion_is_new(format: str):
+    look = expansion("e1", text="Let me look. ")
+    again = expansion("e3", text="Let me look. ")
+    client = begun(format, look, expansion("e2"), say("Done."), again, say("Yes."), say("I am."))
+    client.ask()
+    for words in ("Go on.", "Sure?"):
+        client.say(words)
+        client.ask()
+    unchanged(client)
+
+
 texts = st.sampled_from(["", "", "Let me look. ", "Hm. "])
 requests = st.sampled_from(['{"handle": "m3"}', '{"handle": "m3", "lines": "1-2"}', '{"search": "line"}', "{}"])
 

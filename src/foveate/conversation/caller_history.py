@@ -182,10 +182,13 @@ class CallerHistory:
         self.answered[known.traits.key] = self.answered.get(known.traits.key, frozenset()) | known.answered
 
     def _note_cut(self, reply: _Reply) -> None:
-        """Note the keys that lists may show for a reply: alone, and as the end of some of those that it continues."""
+        """Note the keys that lists may show for a reply: alone, and as the end of some of those that it continues.
+
+        A reply of which lists show nothing adds nothing to those before it: their texts may be said again later.
+        """
         shown = reply.shown(self.known[reply.number])
-        for begin in range(len(reply.continued) + 1):
-            parts = (*reply.continued[begin:], *shown)
+        for begin in range(len(reply.continued) + 1 if shown else 1):
+            parts = (*reply.continued[len(reply.continued) - begin :], *shown)
             indices = self.cut_keys.setdefault(message_key(Message("assistant", parts, reply.message.name)), [])
             if reply.number not in indices:
                 indices.append(reply.number)
