@@ -171,7 +171,7 @@ def test_an_upstream_is_a_provider_or_a_url():
         (["--workers", "0"], "--workers must be at least 1, not 0."),
         (["--port", "70000"], "--port must be a port, not 70000."),
         (["--upstream", "x"], "--upstream takes"),
-        (["--window", "5"], "Window"),
+        (["--window", "5"], "1,000"),
     ],
 )
 def test_the_command_refuses_settings_that_cannot_work(arguments: list[str], words: str, capsys, monkeypatch):

@@ -420,6 +420,18 @@ def test_a_text_that_is_said_again_after_a_silent_expansion_is_new(format: str):
     unchanged(client)
 
 
+def test_a_text_that_is_said_again_after_a_joined_answer_is_new():
+    joined = [expansion("e1", text="Hm. "), reply(*expansion("e2").calls, read("r3"))]
+    client = begun("openai_responses", *joined, say("Done."), expansion("e3", text="Hm. "), say("Yes."), say("I am."))
+    client.ask()
+    client.give("ok")
+    client.ask()
+    for words in ("Go on.", "Sure?"):
+        client.say(words)
+        client.ask()
+    unchanged(client)
+
+
 texts = st.sampled_from(["", "", "Let me look. ", "Hm. "])
 requests = st.sampled_from(['{"handle": "m3"}', '{"handle": "m3", "lines": "1-2"}', '{"search": "line"}', "{}"])
 

@@ -115,6 +115,8 @@ class Comparison:
         history, new = self._history, self._new
         spots: list[Spot] = []
         taken: set[int] = set()
+        before = (n for n in reversed(range(len(history.known))) if 0 <= history.known[n].item < new.known)
+        newest = next(before, -1)  # The newest message that the list shows so far.
         replies = (traits for item in reversed(history.items[: new.known]) for traits in reversed(item.traits))
         reply = next((traits for traits in replies if traits.role == "assistant"), None)
         for number, item in enumerate(new.fresh, new.known):
@@ -124,8 +126,10 @@ class Comparison:
                     if traits.key not in history.keys and (indices := history.cut_keys.get(traits.key)):
                         # Several replies may look alike without these calls. The list has them in order.
                         free = [n for n in indices if n not in taken and self._is_open(history.known[n])]
-                        index = free[0] if free else indices[-1]
+                        # One that was passed over is part of a later one.
+                        index = next((n for n in free if n > newest), free[0] if free else indices[-1])
                         taken.add(index)
+                        newest = index
                         traits, is_cut = traits._replace(key=history.known[index].traits.key), True
                     reply = traits
                 if traits.call_id and traits.key not in history.keys and self._is_answered(traits.call_id, reply):
