@@ -97,7 +97,7 @@ def test_an_error_is_shown_without_and_stored_with_its_traceback():
 def test_an_error_without_a_readable_text_is_a_result_too():
     class Unreadable(Exception):
         def __str__(self) -> str:
-            return str(self.missing)  # type: ignore[attr-defined]
+            raise AttributeError("missing")
 
     def fail() -> None:
         raise Unreadable

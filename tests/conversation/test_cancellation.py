@@ -172,6 +172,16 @@ def _shown(chat: Conversation) -> list[tuple[str, Message]]:
 
 
 @contextmanager
+def _traced(look: Any) -> Iterator[None]:
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@contextmanager
 def _interrupted_at(place: int) -> Iterator[None]:
     """Raise KeyboardInterrupt after this many lines of the code that changes views."""
     left = place
@@ -187,12 +197,8 @@ def _interrupted_at(place: int) -> Iterator[None]:
                 raise KeyboardInterrupt
         return look
 
-    before = sys.gettrace()
-    sys.settrace(look)
-    try:
+    with _traced(look):
         yield
-    finally:
-        sys.settrace(before)
 
 
 @contextmanager
@@ -207,9 +213,5 @@ def _interrupted(name: str) -> Iterator[None]:
             raise KeyboardInterrupt
         return look
 
-    before = sys.gettrace()
-    sys.settrace(look)
-    try:
+    with _traced(look):
         yield
-    finally:
-        sys.settrace(before)

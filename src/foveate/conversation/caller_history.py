@@ -187,8 +187,8 @@ class CallerHistory:
         A reply of which lists show nothing adds nothing to those before it: their texts may be said again later.
         """
         shown = reply.shown(self.known[reply.number])
-        for begin in range(len(reply.continued) + 1 if shown else 1):
-            parts = (*reply.continued[len(reply.continued) - begin :], *shown)
+        for count in range(len(reply.continued) + 1 if shown else 1):
+            parts = (*reply.continued[len(reply.continued) - count :], *shown)
             indices = self.cut_keys.setdefault(message_key(Message("assistant", parts, reply.message.name)), [])
             if reply.number not in indices:
                 indices.append(reply.number)

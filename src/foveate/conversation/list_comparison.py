@@ -126,7 +126,7 @@ class Comparison:
                     if traits.key not in history.keys and (indices := history.cut_keys.get(traits.key)):
                         # Several replies may look alike without these calls. The list has them in order.
                         free = [n for n in indices if n not in taken and self._is_open(history.known[n])]
-                        # One that was passed over is part of a later one.
+                        # A reply that was passed over is joined to a later one.
                         index = next((n for n in free if n > newest), free[0] if free else indices[-1])
                         taken.add(index)
                         newest = index
