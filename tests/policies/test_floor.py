@@ -299,6 +299,18 @@ def test_a_note_without_room_for_a_digest_names_its_messages():
     )
 
 
+def test_a_result_that_fills_the_window_leaves_the_note_its_digest():
+    """The result is cut next, so there is room. A coding agent lost the request that it worked on."""
+    asked = "Review the changes of trail 10, and never merge them."
+    story = Story(system("rules"), user(asked), *(say(text_of(60, n)) for n in range(5)), user("Go on."))
+    story.say(calls("x", "y", "z"), *(answer(one, text_of(500, n)) for n, one in enumerate("xyz")))
+    plan = make_plan(story.projection, story.frame(tokens(1_200)), [], FLOOR)
+    assert plan.after.tokens <= 1_200
+    notes = [entry.message.text for entry in plan.after if entry.kind == "summary"]
+    assert len(notes) == 1
+    assert asked in notes[0]
+
+
 @pytest.mark.parametrize("framing", [COMPACTION, CHECKPOINT, PLAIN_CHECKPOINT.replace("{turn}", "4")])
 def test_the_note_carries_on_the_summary_that_it_covers(framing: str):
     rule = "Never deploy without the approval of Marta Lindqvist."

@@ -151,9 +151,14 @@ def cut_older_texts(view: View) -> Iterator[Edit]:
 
 
 def hide_oldest(view: View) -> Iterator[Edit]:
-    """Stage 6: hide whole units, oldest first, behind one note with their handles and a digest of them."""
-    fits = int(view.budget.usable / TARGET)
-    yield from _hide_units(view, _newest_unit_index(view), with_expanded=False, usable=fits)
+    """Stage 6: hide whole units, oldest first, behind one note with their handles and a digest of them.
+
+    If the view does not even fit without them, stages 7 and 8 shrink the newest unit, which makes room for the digest.
+    """
+    fits, newest = int(view.budget.usable / TARGET), _newest_unit_index(view)
+    shrinkable = _shrinkable(view.entries[newest:], view, with_expanded=True)
+    later = sum(max(0, entry.tokens - _KEEP // 2) for entry in shrinkable if not entry.is_pinned())
+    yield from _hide_units(view, newest, with_expanded=False, usable=fits, later=later)
 
 
 def cut_newest(view: View) -> Iterator[Edit]:
@@ -297,11 +302,11 @@ def _replace_by_digest(entry: Entry, room: int, reason: str) -> Replace:
     return replacement(entry, digest(source.text, room, handle_of(entry)).text, _NAME, reason)
 
 
-def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int) -> Iterator[Edit]:
+def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int, later: int = 0) -> Iterator[Edit]:
     """Hide units from the oldest on behind one note with their digest, none that begins at index `before` or later.
 
     `with_expanded`: also units with a part that was expanded for the coming call. `usable`: tokens that the view may
-    have if hiding all these units is not enough.
+    have if hiding all these units is not enough. `later`: tokens that later stages can free if that is necessary.
     """
     entries = view.entries
     points = cut_points(view)
@@ -333,6 +338,8 @@ def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int) ->
     last = max(hidden, key=lambda entry: entry.last)
     reserved = _FRAME_TOKENS + _SPARE_TOKENS
     room = min(note.tokens, usable - (view.tokens - note.hidden_tokens) - reserved)
+    if room < _DIGEST_TOKENS:
+        room = min(note.tokens, room + later)
     if measure_excess(view).bytes:
         room = min(room, -quota.bytes // _BYTES - reserved)
     text = note.text(f"m{first.position}-m{last.last}", room, view)
