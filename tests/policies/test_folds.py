@@ -301,7 +301,42 @@ def test_long_arguments_are_repeated():
     text = "all of this is new " * 40
     lines = lines_of_calls({"description": text}, {"description": text}, {"description": ""})
     assert "as before" not in "".join(lines)
-    assert lines[2] == "m5 read(description=)"
+
+
+def test_the_beginning_of_a_long_argument_is_shown_once():
+    """Agents that run programs begin each script with the same words."""
+    script = 'const result = await tools.exec_command({{"cmd": "{0}", "workdir": "/srv/shop", "timeout_ms": 10000}});'
+    commands = ("git status --short", "go test ./internal/auth", "git log --oneline -5")
+    lines = lines_of_calls(*({"input": script.format(command)} for command in commands))
+    assert lines[0].startswith("m1 read(input=const result = await tools.exec_command")
+    assert lines[1].startswith("m3 read(input=…go test ./internal/auth")
+    assert lines[2].startswith("m5 read(input=…git log --oneline -5")
+
+
+def test_a_path_at_the_beginning_of_an_argument_is_not_cut():
+    ask = "Please look into /srv/shop/reader_of_{0}.py, and tell me which of the functions reads the file twice."
+    lines = lines_of_calls({"question": ask.format("orders")}, {"question": ask.format("returns")})
+    assert lines[1].startswith("m3 read(question=…/srv/shop/reader_of_returns.py")
+
+
+@pytest.mark.parametrize(
+    ("header", "shown"),
+    [
+        (
+            "Chunk ID: c2e613\nWall time: 0.1 seconds\nProcess exited with code 0\nOriginal token count: 3",
+            "M src/shop.py",
+        ),
+        ("Exit code: 1\nWall time: 0.1 seconds", "exit code 1: M src/shop.py"),
+    ],
+)
+def test_a_result_is_shown_without_the_header_of_its_client(header: str, shown: str):
+    text = text_of_fold(entries_of(call("c1", "sh"), answer("c1", f"{header}\nOutput:\nM src/shop.py\n")))
+    assert text.splitlines()[-1] == f"  → m2 {shown}"
+
+
+def test_a_header_without_output_stays():
+    header = "Wall time: 5.0 seconds\nProcess running with session ID 77271\nOutput:\n"
+    assert "session ID 77271" in text_of_fold(entries_of(call("c1", "sh"), answer("c1", header)))
 
 
 @pytest.mark.parametrize(

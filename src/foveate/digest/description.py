@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 
 from .json_text import skeleton
 from .listings import MATCHED, UNNUMBERED
-from .logs import failure_signs, reports_failure, sums_up
+from .logs import failure_signs, output_of, reports_failure, sums_up
 from .pair_lines import split_pair
 from .source import Source, read_source
 from .values import Description
 
 __all__ = ["describe_text", "detect_kind"]
 
+_LOOKED_AT = 2_000
+"""Characters in which the first line of an output is looked for."""
 _JSON_BEGIN = re.compile(r"\s*[\[{]")
 _MATCH = re.compile(r"(?=[^:]{0,200}[A-Za-z])(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]/][*@/:]?\Z")
@@ -233,7 +235,7 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
         case "code" | "edit":
             return _declared(some) or first
         case "json":
-            return (skeleton(text) if len(text) < 20_000 else "") or first
+            return (skeleton(text) if len(text) < 20_000 else "") or " ".join(some)
         case "matches":
             names = dict.fromkeys([_tail(match[1]) for match in map(MATCHED.match, some) if match])
             return f"in {', '.join(list(names)[:3])}"
@@ -253,7 +255,9 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
                 if sums_up(line):
                     return line.strip()
             signs = failure_signs("\n".join(some))
-            return next((line for line in some if reports_failure(line, signs)), first)
+            own = output_of(text)[:_LOOKED_AT].splitlines()
+            failures = (line for line in some if " " in line and reports_failure(line, signs))  # Not `import "errors"`.
+            return next(failures, next(filter(str.strip, own), first))
 
 
 def _declared(some: Sequence[str]) -> str:

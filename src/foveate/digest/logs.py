@@ -10,7 +10,7 @@ from .pair_lines import is_pair
 from .source import Source
 from .values import Line, Reading, has_one
 
-__all__ = ["failure_signs", "read_output", "reports_failure", "sums_up"]
+__all__ = ["failure_signs", "output_of", "read_output", "reports_failure", "sums_up"]
 
 _BAD = re.compile(
     r"\b(?:errors?|[A-Za-z]*(?:Error|Exception)|exception|traceback|fatal|panic|fail(?:ed|ure|ures)?|denied|cannot"
@@ -64,6 +64,25 @@ _FIRST_ERRORS = 3
 _ALIKE = 0.7
 _AGAIN_FAILED = 0.55
 _PAIR_WORTH = 0.25
+
+_OUTPUT, _HEADER = "\nOutput:\n", 400
+"""What stands between the header of a client and the output of a program, and how many characters a header may have."""
+_EXIT_CODE = re.compile(r"\bcode:? ([1-9]\d*)")
+"""The exit code of a program that failed, in a header."""
+
+
+def output_of(text: str) -> str:
+    """Return what a program wrote itself, behind its exit code if it failed.
+
+    Some clients put the exit code, the time and so on above it. A text without a header, or with nothing else, is
+    returned as it is.
+    """
+    header, mark, _ = text[:_HEADER].partition(_OUTPUT)
+    own = text[len(header) + len(mark) :].lstrip("\n") if mark else ""
+    if not own or own.isspace():
+        return text
+    failed = _EXIT_CODE.search(header)
+    return f"exit code {failed[1]}: {own}" if failed else own
 
 
 def failure_signs(text: str) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -25,6 +27,7 @@ from ..digest import (
     select_names,
 )
 from ..digest.description import describe_text
+from ..digest.logs import output_of
 
 __all__ = ["StepWriter", "fold_steps"]
 
@@ -38,6 +41,14 @@ _AS_BEFORE = "as before"
 """Stands for arguments that are equal to those of the call of this tool before, in the same stretch."""
 _COMPARED = 400
 """Characters of a value that may be equal to one before."""
+_BEGUN_ALIKE = 16
+"""Characters at the beginning of a long argument, at least, that are left out if an earlier call of this tool has them
+too: `const r = await tools.exec_command(` says nothing the second time.
+"""
+_BEGINS = 16
+"""Earlier beginnings that are compared."""
+_MARKS = "\"'(=;&|"
+"""Marks behind which an argument, a value or a command begins."""
 _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
 _PLAIN = ("output", "prose")
@@ -83,6 +94,8 @@ class StepWriter:
         self._named: Set[str] = frozenset()
         self._lines: list[str] = []
         self._shown: dict[tuple[str, str], str | None] = {}  # (tool, argument) -> its newest value, unless it is long
+        self._begins: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_BEGINS))
+        """The beginnings of long arguments, by tool."""
 
     @property
     def text(self) -> str:
@@ -142,25 +155,27 @@ class StepWriter:
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             values = None
         if not isinstance(values, dict):
-            return self._argument(call.arguments)
+            return self._argument(call.name, call.arguments)
         parts: list[str] = []
         for key, value in values.items():
             text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
             if len(f"{key}={text}") > len(_AS_BEFORE) and self._shown.get((call.name, key)) == text:
                 parts += [_AS_BEFORE] if parts[-1:] != [_AS_BEFORE] else []
             else:
-                parts.append(f"{key}={self._argument(text)}")
+                parts.append(f"{key}={self._argument(call.name, text)}")
                 self._shown[call.name, key] = text if len(text) <= _COMPARED else None
         return ", ".join(parts)
 
-    def _argument(self, text: str) -> str:
+    def _argument(self, tool: str, text: str) -> str:
         flat = _on_one_line(text[: _READ_FIRST * _ARGUMENT_MAX])
         if len(text) > _READ_FIRST * _ARGUMENT_MAX and len(flat) <= _ARGUMENT_MAX + 2:  # The cut may be in white space.
             flat = _on_one_line(text)
         if len(flat) <= _ARGUMENT_MAX:
             return flat
         names = self._list_names(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)))
-        return f"{flat[: _ARGUMENT_MAX // 2]}{names or '…'}"
+        alike = _begun_alike(flat, self._begins[tool])
+        self._begins[tool].append(flat)
+        return f"{'…' if alike else ''}{flat[alike : alike + _ARGUMENT_MAX // 2]}{names or '…'}"
 
     def _result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
         """Yield the lines of a result, or of a note."""
@@ -199,6 +214,7 @@ class _AboutResult(NamedTuple):
 
 @cached_by_text(512)  # A change before a stretch makes the folds after it again, with other new names.
 def _describe_result(text: str) -> _AboutResult:
+    text = output_of(text)
     flat = _flat(text, _RESULT_MAX)
     if len(flat) <= _RESULT_MAX:
         return _AboutResult(flat, True)
@@ -237,6 +253,25 @@ def _answer_to(call: ToolCall, behind: Sequence[Entry]) -> Entry | None:
     """Return the entry of the result of a call. Some servers use an id for several calls, so it is the first one."""
     results = ((entry, entry.outlined_result) for entry in behind)
     return next((entry for entry, result in results if result is not None and result.call_id == call.call_id), None)
+
+
+def _begun_alike(text: str, others: Iterable[str]) -> int:
+    """Return how many characters of a text to leave out, because others begin with them; 0 if they are few."""
+    length = max([_common_length(text, other) for other in others], default=0)
+    if (mark := max(text.rfind(mark, 0, length) for mark in _MARKS) + 1) and length - mark <= _BEGUN_ALIKE:
+        length = mark  # `git status` behind `git log` is shown whole.
+    while length and (text[length - 1].isalnum() or text[length - 1] in "_-./"):
+        length -= 1  # So is a word, or a path.
+    while text[length : length + 1].isspace():
+        length += 1
+    return length if _BEGUN_ALIKE <= length < len(text) - _BEGUN_ALIKE else 0
+
+
+def _common_length(one: str, other: str) -> int:
+    """Return how many characters at the beginning of two texts are the same; 0 if they are few."""
+    if one[:_BEGUN_ALIKE] != other[:_BEGUN_ALIKE]:
+        return 0  # As most, which saves the loop.
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _flat(text: str, most: int) -> str:

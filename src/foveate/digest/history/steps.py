@@ -10,6 +10,7 @@ from heapq import nlargest
 from typing import Any
 
 from ...core.messages import Message, ToolCall, ToolResult
+from ..logs import output_of
 from ..names import distinct_names, worth_of
 from .statements import cut_at_clause
 
@@ -43,7 +44,9 @@ class Steps:
         self._focus = focus
         self._known = frozenset(distinct_names(previous))  # Names in the earlier summary.
         self._calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
-        self._names = [distinct_names(message.text) for message in messages]
+        self._names = [
+            distinct_names(output_of(message.text) if message.role == "tool" else message.text) for message in messages
+        ]
         self._argument_names = [
             tuple([distinct_names(argument_text(call)) for call in message.calls]) for message in messages
         ]
@@ -75,7 +78,7 @@ class Steps:
         else:
             target = self._newest[1] if self._newest and self._newest[0] is call else target_of(call)
             about = cut_at_clause(f"{call.name} {target}", 80)
-        text = result.text
+        text = output_of(result.text)
         lines = error_lines(text, 1)  # Many tools print a failure without reporting one.
         weight = age
         if result.state == "error":
@@ -91,7 +94,7 @@ class Steps:
             name in self._used or name in self._known for name in self._names[place]
         ):
             return []
-        return [line for line in map(" ".join, map(str.split, result.text.splitlines())) if line]
+        return [line for line in map(" ".join, map(str.split, output_of(result.text).splitlines())) if line]
 
     def add_pasted(self, place: int, text: str, age: float) -> None:
         """Read output that a user pasted: a failure that it reports, and its lines with names."""
