@@ -47,6 +47,27 @@ def test_a_short_echo_does_not_replace_what_says_more():
     assert "- Timeout for the payment call: 15 seconds." in lines["Values"]
 
 
+def test_a_reply_about_the_same_thing_leaves_a_request_in_place():
+    """It has the only value of the request, and does not say what the user wants."""
+    lines = lines_of(
+        user("Hello, I need help."),
+        user("I want to change the flight connected to the reservation M05KNL."),
+        assistant("Your reservation M05KNL is a one-way trip from Atlanta to Philadelphia with a stop in Chicago."),
+    )
+    shown = "\n".join(line for section in lines.values() for line in section)
+    assert "I want to change the flight" in shown
+
+
+def test_a_reply_that_says_a_request_again_takes_its_place():
+    lines = lines_of(
+        user("Hello, I need help."),
+        user("The copies of the invoices are deleted after 90 days."),
+        assistant("All copies of the invoices are deleted after 90 days, every night at two."),
+    )
+    shown = "\n".join(line for section in lines.values() for line in section)
+    assert shown.count("after 90 days") == 1
+
+
 def test_a_rule_stays_in_the_words_of_the_user():
     rule = "never push to main directly, always via a PR. and pls don't touch the namespace billing, they get angry"
     lines = lines_of(

@@ -2,7 +2,8 @@
 
 People answer in fragments (`do it`, `10:30 pls, and 0.5%`), and the model's reply says in a whole sentence what now
 holds: "The production release starts at 10:30, with a rollback above 0.5 % errors." Such a sentence is worth as much as
-if the user had said it. It takes the place of the user's words if it has all their values.
+if the user had said it. It takes the place of the user's words if it has all their values, and they are a fragment or
+it repeats most of them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ _TOPIC, _WHOLE_TOPIC = 2, 3
 """Words of a confirmation, without values, and of one that needs no words of the user: `The 3rd works` says not what
 happens on that day.
 """
+_FRAGMENT = 6
+"""Words of a user, at most, that a confirmation replaces even if it repeats few of them."""
+_REPEATED = 0.7
+"""Share of longer words that it repeats, at least: `M05KNL is a trip to Rome` does not say that the user changes it."""
 _RESTATED = 0.7
 """Part that a rule of the user is worth in the words of a reply: the user's own words bind."""
 _AGREEMENT = 48
@@ -82,6 +87,7 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
                 old.kind != "rule"
                 and request.values
                 and len(terms.topic) >= min(_WHOLE_TOPIC, len(request.terms.topic))
+                and request.is_said_by(terms)
             ):
                 one.weight = max(one.weight, old.weight)
                 old.text = ""
@@ -115,6 +121,11 @@ class _Request:
         if statement.kind == "rule" and not (is_rule or statement.signs & Sign.QUESTION):
             return any(map(_has_digit, self.values & values))
         return not self.values.isdisjoint(values) or len(self.terms.all & reply.all) > 1
+
+    def is_said_by(self, reply: Terms) -> bool:
+        """Return whether a sentence of a reply says all that the statement says, or the statement is a fragment."""
+        words = self.terms.all
+        return len(self.statement.text.split()) <= _FRAGMENT or len(words & reply.all) >= _REPEATED * len(words)
 
 
 def _plain(values: Iterable[str]) -> set[str]:
