@@ -153,6 +153,30 @@ def test_an_old_sentence_is_found_behind_many_that_share_a_usual_word():
     assert "on port 4410 (later: The gateway opal-feed listens on port 4420" in text
 
 
+def test_a_value_that_is_not_said_again_stays_in_other_statements():
+    """A report of the reservation left out the hours, which an older request had too."""
+    said = [
+        user("I need to cancel flights that are more than 3 hours long."),
+        user("Could you please check which flights are over 3 hours and proceed with canceling those reservations?"),
+        assistant("The flights that are over 3 hours long are in the reservation with ID **S61CZX**."),
+        user("Yes, please cancel the reservation S61CZX."),
+        assistant("The reservation with ID **S61CZX** has been successfully canceled."),
+    ]
+    assert "I need to cancel flights that are more than 3 hours long" in digest_messages(said, 2_000)
+
+
+def test_a_reply_that_confirms_a_change_is_no_new_goal():
+    said = [
+        assistant("I found your reservations NM1VX1, KC18K6 and S61CZX."),
+        user("I want to make changes to all my reservations. I need to cancel flights of more than 3 hours."),
+        user("Great, thank you! For the remaining flights, can you upgrade me to business class wherever possible?"),
+        assistant(
+            "To proceed with upgrading your remaining reservations to business class, I'll need to check each one."
+        ),
+    ]
+    assert digest_messages(said, 2_000).startswith("## Goal\nI want to make changes to all my reservations.")
+
+
 def test_a_later_sentence_follows_no_formula():
     weather = [
         user(f"The weather is grey, I would rather sort a {word} than go out.") for word in ("shelf", "shed", "box")

@@ -414,7 +414,7 @@ class _Search:
     def _correct_goal(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Replace the goal, if a correction of the user speaks of it."""
         statement = self.statements[claim.owner]
-        if not claim.signs & Sign.CHANGE or statement.speaker == "assistant":
+        if not claim.signs & Sign.CHANGE or statement.speaker == "assistant" or statement.confirms:
             return
         goals = [one for one in (self.claims[number] for number in self.current_goals) if not one.is_gone]
         terms = claim.terms
@@ -449,6 +449,9 @@ class _Search:
             self._outdate(old, values, new)
         else:
             self._remove(old, new)
+        corrected = contrast(a, b).old
+        if corrected or b.values:  # Its other values are only not said again.
+            values &= {corrected}
         self._forget(values, a, new, _POSTED)
 
     def _forget(self, values: frozenset[str], old: Terms, new: Claim, most: int) -> None:
