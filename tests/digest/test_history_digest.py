@@ -479,3 +479,34 @@ def test_the_calls_of_a_fold_come_before_ids_of_its_results():
     assert text.count("bash(command=pytest") == 2
     assert "empty, 6 lines" not in text
     assert "… 8ffe5" not in text
+
+
+def test_the_outcome_of_a_step_stands_behind_its_call():
+    steps = """\
+[Steps m2-m9 in short. They are done, and ask for nothing.]
+m2 sh(cmd=pytest)
+  → m3 4 passed
+    … test_shop.py
+m4 sh(cmd=git push)
+  → m5 failed error connecting to example.org
+m6 read(path=a.py)
+  → m7 empty"""
+    digest = digest_messages([user("Ship it."), replace(user(steps), name="summary")], 2_000)
+    done = digest.partition("## Done\n")[2].partition("\n\n")[0].splitlines()
+    assert done == [
+        "m2 sh(cmd=pytest) → m3 4 passed",
+        "m4 sh(cmd=git push) → m5 failed error connecting to example.org",
+        "m6 read(path=a.py)",
+    ]
+
+
+def test_figures_in_the_header_of_a_client_are_no_values():
+    header = "Chunk ID: c2e613\nWall time: 0.1 seconds\nOriginal token count: 3\nOutput:\n"
+    said = [
+        user("Look at the disk."),
+        Message("assistant", (ToolCall("c1", "sh", '{"cmd": "df"}'),)),
+        tool_result("c1", f"{header}disk.used=41\ndisk.free=59\n"),
+    ]
+    digest = digest_messages(said, 2_000)
+    assert "disk.used=41, disk.free=59" in digest
+    assert "Wall time" not in digest

@@ -7,7 +7,7 @@ import pytest
 from foveate import Message, Text
 from foveate.digest.history import digest_messages
 from foveate.digest.history import pasted as pasted_lines
-from foveate.digest.history.pasted import is_notice, split_pasted
+from foveate.digest.history.pasted import is_in_tags, is_notice, split_pasted
 from foveate.testing import say, user
 
 TERMINAL = """\
@@ -149,3 +149,58 @@ def test_no_line_of_a_program_counts_as_plain(line: str):
 
 def test_a_line_that_begins_with_a_usual_word_is_plain():
     assert all(map(pasted_lines._begins_plainly, ("Then we deploy.", "  drop the table", "lightweight is it", "été")))
+
+
+PLUGINS = (
+    "<recommended_plugins>\nHere is a list of plugins that are not installed.\n- Calendar\n</recommended_plugins>\n"
+)
+INSTRUCTIONS = "# AGENTS.md instructions for /srv/shop\n\n<INSTRUCTIONS>\nRun the tests.\n</INSTRUCTIONS>"
+ENVIRONMENT = "<environment_context>\n  <cwd>/srv/shop</cwd>\n  <shell>zsh</shell>\n</environment_context>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ENVIRONMENT, True),
+        (PLUGINS + INSTRUCTIONS + ENVIRONMENT, True),
+        (PLUGINS[:60], True),  # It was cut.
+        ("<b>Now</b> fix the shop.", False),
+        ("Fix this: <shop>a</shop>", False),
+        ("<shop has no end.", False),
+        ("<shop> has no end.", False),
+        ("Fix the shop.", False),
+        ("", False),
+    ],
+)
+def test_a_text_of_nothing_but_blocks_in_tags_is_told_apart(text: str, expected: bool):
+    assert is_in_tags(text) == expected
+
+
+def test_context_that_a_client_writes_is_not_the_goal():
+    said = [user(PLUGINS + INSTRUCTIONS + ENVIRONMENT), user("Review trail 10 of the shop.")]
+    assert digest_messages(said, 2_000).startswith("## Goal\nReview trail 10 of the shop.")
+
+
+def test_the_opening_of_a_summary_that_a_client_wrote_is_not_the_goal():
+    text = """\
+This session is being continued from a previous conversation that ran out of context. The summary below covers the \
+earlier portion of the conversation.
+
+Summary:
+1. **Primary Request and Intent:**
+   - Build a search page for the shop at /find.
+
+2. **Pending Tasks:**
+   - The page needs a test.
+"""
+    digest = digest_messages([user(text)], 2_000)
+    assert digest.startswith("## Goal\nBuild a search page for the shop at /find.")
+    assert "Pending Tasks:**\n" not in f"{digest}\n"
+
+
+def test_a_context_of_long_lines_in_tags_holds_no_values():
+    roots = "".join(f"<root>/srv/shop/part_{n}</root>" for n in range(40))
+    lines = ("<current_date>2026-07-23</current_date>", "<zone>UTC</zone>", f"<roots>{roots}</roots>")
+    text = "\n  ".join(("<environment_context>", *lines)) + "\n</environment_context>"
+    said = [user("Review trail 10."), user(text), say("I do.")]
+    assert "2026-07-23" not in digest_messages(said, 2_000).partition("## Files")[0]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from .lexicon import words
 
-__all__ = ["is_notice", "split_pasted"]
+__all__ = ["is_in_tags", "is_notice", "split_pasted"]
 
 _PROMPT = re.compile(r"\s*(?:[$❯➜▶]\s+\S|>>>\s|PS [A-Z]:\S*>|[\w.-]+@[\w.-]+[:~\s]\S*\s?[$%#]\s)")
 """The prompt of a shell. It counts twice, because output follows."""
@@ -55,11 +55,11 @@ _FORMATTED = re.compile(r"\s*(?:#{1,6}\s|\*\*|```|~~~|<)")
 """A title, a line in bold print, a fence of code or a tag: the form of a written text."""
 _NOTE = re.compile(r"\s*\[.*(?:\bexpand\(\"|\b[\d,]+ of [\d,]+ characters).*\]\s*\Z")
 """A note of the engine about what is not shown."""
-_NOTICE = re.compile(
-    r"\s*<((?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status))>.*</\1>\s*",
-    re.DOTALL,
-)
-"""A text in one tag whose name says that a program writes it."""
+_OPENING = re.compile(r"(?:\s|#{1,6} [^\n]*\n)*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
+"""The tag that opens a block, perhaps below titles."""
+_JOINS = re.compile(r"[-_]")
+_NOTICE = re.compile(r"(?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status)\Z")
+"""The name of a tag that a program writes."""
 _BETWEEN = 4
 """Lines between two that programs write, at most, that count as output as well."""
 _LOOKED_AT = 400
@@ -82,7 +82,31 @@ def split_pasted(text: str) -> tuple[str, str]:
 
 def is_notice(text: str) -> bool:
     """Return whether a client wrote this text in the user's name, such as `<task-notification>...`."""
-    return _NOTICE.fullmatch(text) is not None
+    tags = _tags_of(text)
+    return bool(tags) and all(map(_NOTICE.match, tags))
+
+
+def is_in_tags(text: str) -> bool:
+    """Return whether a text has nothing outside of tags but titles: a program composed it."""
+    return bool(_tags_of(text))
+
+
+def _tags_of(text: str) -> list[str]:
+    """Return the names of the outer tags of a text; [] if anything but titles stands outside of them.
+
+    A block without an end goes on to the end of the text, which was cut.
+    """
+    names: list[str] = []
+    place, text = 0, text.rstrip()
+    while place < len(text):
+        opening = _OPENING.match(text, place)
+        end = f"</{opening[1]}>" if opening else ""
+        closing = text.find(end, opening.end()) if opening else -1
+        if opening is None or (closing < 0 and not _JOINS.search(opening[1])):
+            return []
+        names.append(opening[1])
+        place = closing + len(end) if closing >= 0 else len(text)
+    return names
 
 
 def _pasted_lines(lines: Sequence[str]) -> set[int]:
@@ -118,6 +142,7 @@ def _worth(line: str) -> int:
     is_of_program = (
         (not is_plain and _BEGINS.match(begin))
         or line.rstrip().endswith(_CODE)
+        or ("</" in line and begin.lstrip().startswith("<"))
         or (("B" in begin or "%" in begin or begin[:2].isspace()) and _HOLDS.search(begin))
     )
     return 1 if is_of_program and not _ITEM.match(begin) else 0

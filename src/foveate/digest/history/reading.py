@@ -11,7 +11,7 @@ from ...core.caches import cached
 from ...core.messages import Message
 from .confirmations import confirm, is_agreement
 from .joining import append, join, without_copies
-from .pasted import is_notice, split_pasted
+from .pasted import is_in_tags, is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
 from .selection import Line
 from .signs import Sign, possible_signs, signs_of
@@ -43,8 +43,11 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 """A text of nothing but words that greet or thank."""
-_MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
-"""A text in markup comes from a program in the user's name: it is not the goal."""
+_CONTINUES = re.compile(
+    r"This session is being continued from|The (?:conversation is summarized|summary) below"
+    r"|Let me (?:chronologically )?analyze"
+)
+"""Claude Code writes a summary in the user's name, which begins with such sentences."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
@@ -53,8 +56,8 @@ _SHORT = 50
 _QUESTION = 160
 _EMPTY = re.compile(r"→ m\d+(?: empty\b|\Z)")
 """The line of a fold about a result without content."""
-_RESULT_SHARE = 0.2
-"""The worth of a line about a result, as a part of that of its call."""
+_OUTCOME = 80
+"""Characters of what is shown of a result behind its call."""
 _ASKS_FOR_VALUE = re.compile(
     r"\b(?:which|what|who|whom|whose|when|where|how (?:many|much|long|often|big|far)|or|welche\w*|was|wer|wann|wo|wohin"
     r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual"
@@ -215,9 +218,16 @@ class Reader:
             plain = line.strip()
             if plain.startswith("… "):  # Names of a result.
                 self.names += plain.split()[1:]
-            elif plain and not _EMPTY.match(plain):
-                part = _RESULT_SHARE if plain[0] == "→" else 1.0
-                self._copy(DONE, cut_at_clause(plain, 200), part * age)
+            elif plain.startswith("→"):
+                self._add_outcome(plain)
+            elif plain:
+                self._copy(DONE, cut_at_clause(plain, 200), age)
+
+    def _add_outcome(self, line: str) -> None:
+        """Add the line of a fold about a result to that of its call, without which it says nothing."""
+        call = self.copied[-1] if self.copied else None
+        if call and call.title == DONE and "→" not in call.text and not _EMPTY.match(line):
+            call.text += f" {cut_at_clause(line, _OUTCOME)}"
 
     def _read_texts(self, text: str, speaker: Speaker, age: float) -> None:
         if not self._least or may_any_be_worth(speaker, self._least):
@@ -244,7 +254,7 @@ class Reader:
         if is_notice(text):
             self._read_texts(own, "assistant", age)
         elif own.strip():
-            self._read_own_words(own, age, may_be_goal=not _MARKUP.fullmatch(text.strip()))
+            self._read_own_words(own, age, may_be_goal=not is_in_tags(text))
 
     def _read_own_words(self, text: str, age: float, *, may_be_goal: bool) -> None:
         begun = len(self.statements)
@@ -353,8 +363,9 @@ class Reader:
 
 
 def _may_be_goal(statement: Statement) -> bool:
-    """Return whether a statement may be the goal: no greeting, and no mere rule."""
-    if _GREETING.fullmatch(statement.text):
+    """Return whether a statement may be the goal: no greeting, no opening of a program, and no mere rule."""
+    text = statement.text
+    if _GREETING.fullmatch(text) or _CONTINUES.match(text) or text.endswith(":"):
         return False
     if statement.kind == "rule":
         first, *others = split_sentences(statement.text)

@@ -19,6 +19,8 @@ ANSWERED = " → "
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣·]|\(?\d{1,3}[.)]|[a-z]\))\s+")
 _TITLE = re.compile(r"\s*(?:#{1,6}\s|[=\-_*]{3,}\s*\Z)")
+_BOLD_TITLE = re.compile(r"\*\*[^*]{1,80}(?::\*\*|\*\*:)")
+"""A title in bold print, which says nothing alone."""
 _END = re.compile(r"[.!?…。！？](?:(?<=[.!?…])(?:\s+|[.!?…]*[\"'”’»)\]]*\s+)|(?<=[。！？…])[。！？…]*[」』”’）)]*\s*)")
 """The end of a sentence: a mark before a space, or a Chinese or Japanese mark. `re` is fast if one set comes first."""
 _OPENS = re.compile(r"[^\W_]|[\"'“‘«(\[¿¡「『`$€£#@/~<*_-]")
@@ -72,6 +74,9 @@ def split_statements(text: str) -> list[str]:
     statements: list[str] = []
     heading = ""
     for block, is_item in _blocks(text):
+        if block.startswith("**") and _BOLD_TITLE.fullmatch(block):
+            heading = ""
+            continue
         if is_item:
             statements += _of_item(heading, block)
             continue
