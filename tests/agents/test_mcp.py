@@ -38,6 +38,7 @@ from .loop.scripts import act, done, texts
 sdk = pytest.importorskip("mcp", reason="mcp is not installed (the extra `mcp`)")
 
 SERVER = Path(__file__).with_name("mcp_server.py")
+SMALL_SERVER = SERVER.with_name("small_mcp_server.py")
 
 
 @pytest.fixture
@@ -45,8 +46,8 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
-def command(log: Path) -> list[str]:
-    return [sys.executable, str(SERVER), str(log)]
+def command(log: Path, server: Path = SMALL_SERVER) -> list[str]:
+    return [sys.executable, str(server), str(log)]
 
 
 def carried_out(log: Path) -> list[str]:
@@ -58,14 +59,15 @@ def results(agent: ChatAgent) -> list[tuple[str, str]]:
     return [(result.state, result.text) for result in found if result]
 
 
-def test_the_tools_of_a_server_are_tools_of_an_agent(log: Path):
+@pytest.mark.parametrize("server", [SERVER, SMALL_SERVER], ids=["of the SDK", "small"])
+def test_the_tools_of_a_server_are_tools_of_an_agent(log: Path, server: Path):
     """The NovaCore document: `WithMcp(config)`."""
     script = [
         calls(call("c1", "add", a=1, b=2), call("c2", "screenshot"), call("c3", "Find_Town", name="Oz")),
         "Done.",
     ]
     model = ScriptedModel(script)
-    with mcp(command(log)) as tools, ChatAgent(model, tools=tools, window=50_000) as agent:
+    with mcp(command(log, server)) as tools, ChatAgent(model, tools=tools, window=50_000) as agent:
         agent.send("Go.")
         parts = agent.conversation.history()[3].message.parts[0]
         assert results(agent) == [("ok", "3"), ("ok", "The page:"), ("error", "There is no town Oz.")]
