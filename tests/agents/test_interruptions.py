@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
+from sweeps import STEP, by_thirds
 
 from foveate import AsyncChatAgent, BadInput, ChatAgent, StoreError, tool
 from foveate.agents.events import ToolAnswered, ToolCalled
@@ -110,10 +111,10 @@ def play(n: int, after: bool, *, again: int = 0) -> bool:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_run_that_dies_at_any_store_operation_can_be_resumed(after: bool):
-    n = 1
+@by_thirds
+def test_a_run_that_dies_at_any_store_operation_can_be_resumed(after: bool, n: int):
     while play(n, after):
-        n += 1
+        n += STEP
     assert n > 30
 
 
@@ -150,8 +151,9 @@ def test_the_next_input_closes_a_run_that_died_anywhere(after: bool):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_agent_continues_after_its_store_failed_once(after: bool):
-    n, failed = 1, True
+@by_thirds
+def test_an_agent_continues_after_its_store_failed_once(after: bool, n: int):
+    failed = True
     while failed:
         world, countdown = World(), Countdown(after=after)
         store = failing_store(MemoryStore(), countdown)
@@ -167,7 +169,7 @@ def test_an_agent_continues_after_its_store_failed_once(after: bool):
             assert max(world.done["send x"], world.done["send y"]) <= 1
             results = [row.message.result for row in agent.conversation.history() if row.message.result]
             assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
-        n += 1
+        n += STEP
     assert n > 30
 
 
@@ -206,7 +208,7 @@ def test_a_resumed_run_sends_the_same_request(after: bool):
         assert whole.requests[: len(first.requests)] == first.requests
         assert whole.requests[replied:] == second.requests
         assert replied in (len(first.requests), len(first.requests) - 1)  # The last reply may be missing.
-        n, is_dead = n + 3, countdown.is_dead
+        n, is_dead = n + 7, countdown.is_dead
     assert n > 30
 
 
@@ -281,9 +283,10 @@ def test_a_stored_result_is_appended_without_a_call():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_reused_call_id_is_another_call(after: bool):
+@by_thirds
+def test_a_reused_call_id_is_another_call(after: bool, n: int):
     """Some servers number the calls of each reply from the beginning."""
-    n, is_dead = 1, True
+    is_dead = True
     while is_dead:
         done: list[int] = []
 
@@ -311,7 +314,7 @@ def test_a_reused_call_id_is_another_call(after: bool):
         assert len(said) == 3
         assert known == sorted(set(known))
         assert len(done) <= 3
-        n, is_dead = n + 1, countdown.is_dead
+        n, is_dead = n + STEP, countdown.is_dead
     assert n > 30
 
 

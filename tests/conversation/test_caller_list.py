@@ -8,6 +8,7 @@ from time import process_time
 from typing import Any
 
 import pytest
+from sweeps import STEP, by_thirds
 
 import foveate
 from foveate import (
@@ -515,10 +516,9 @@ STEPS = [
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
-def test_retry_after_any_failure_shows_the_list(after: bool):
-    n = 0
+@by_thirds
+def test_retry_after_any_failure_shows_the_list(after: bool, n: int):
     while True:
-        n += 1
         countdown, store = Countdown(after=after), MemoryStore()
         chat = opened(store=failing_store(store, countdown))
         countdown.start(n)
@@ -533,6 +533,7 @@ def test_retry_after_any_failure_shows_the_list(after: bool):
             assert opened(store=store).follow(mine) == Followed()
         if not countdown.is_used_up:
             break
+        n += STEP
     assert n > 20
 
 

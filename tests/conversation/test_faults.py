@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sweeps import STEP, by_thirds
 
 from foveate import Conversation, StoreError
 from foveate.policies import prune_tool_outputs
@@ -36,13 +37,12 @@ def play(chat: Conversation, *, refreshes: bool = True) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
 @pytest.mark.parametrize("kind", ["memory", "memory, not refreshed", "sqlite"])
-def test_retry_after_any_failure_gives_the_same_conversation(kind, after, tmp_path):
+@by_thirds
+def test_retry_after_any_failure_gives_the_same_conversation(kind, after, n, tmp_path):
     """F30."""
     reference = opened(policy=POLICY)
     play(reference)
-    n = 0
     while True:
-        n += 1
         countdown = Countdown(after=after)
         inner = MemoryStore() if kind != "sqlite" else SqliteStore(tmp_path / f"{n}.db", synchronous="normal")
         chat = opened(policy=POLICY, store=failing_store(inner, countdown))
@@ -59,6 +59,7 @@ def test_retry_after_any_failure_gives_the_same_conversation(kind, after, tmp_pa
         inner.close()
         if done:
             break
+        n += STEP
     assert n > 20
 
 

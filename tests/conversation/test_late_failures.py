@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sweeps import STEP, by_thirds
 
 from foveate import Conversation, StoreError
 from foveate.conversation.snapshots import SnapshotKeeper
@@ -101,7 +102,8 @@ def test_append_succeeds_when_reading_back_fails():
 HISTORY = agent_run(6, seed=4, result_chars=(200, 500))
 
 
-def test_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots, tmp_path):
+@by_thirds
+def test_retry_after_any_failed_operation_stores_one_copy(n, monkeypatch, snapshots, tmp_path):
     """F30: an append or record without `after=` is repeated whenever it raises, whichever operation failed."""
 
     def retried(do: Callable[[], object]) -> None:
@@ -121,10 +123,7 @@ def test_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots
                 retried(lambda message=message: chat.append(message))
         retried(chat.prepare)
 
-    n = 0
-    countdown = Countdown()
-    while not n or countdown.is_used_up:
-        n += 1
+    while True:
         countdown = Countdown()
         inner = SqliteStore(tmp_path / f"{n}.db", synchronous="normal")
         chat = opened(policy="keep-last-2", store=failing_store(inner, countdown), on_event=lambda event: None)
@@ -138,6 +137,7 @@ def test_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots
         inner.close()
         if is_done:
             break
+        n += STEP
     assert n > 40
 
 

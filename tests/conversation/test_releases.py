@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from sweeps import STEP, by_thirds
 
 from foveate import Conversation, StoreError
 from foveate.core.edits import Bill, Edit, Hide, Replace, Restore, Span, Summarize, Target, Task
@@ -403,15 +404,14 @@ def play(chat: Conversation) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_retry_after_any_failure_releases_the_same(kind: str, after: bool, tmp_path: Path) -> None:
+@by_thirds
+def test_retry_after_any_failure_releases_the_same(kind: str, after: bool, n: int, tmp_path: Path) -> None:
     """F30."""
     reference = opened(policy=leases(False))
     play(reference)
     gone = [row.is_released for row in rows_of(reference)]
     assert sum(gone) > 2
-    n = 0
     while True:
-        n += 1
         countdown = Countdown(after=after)
         inner: Database = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / f"{n}.db", synchronous="normal")
         chat = opened(policy=leases(False), store=failing_store(inner, countdown))
@@ -425,6 +425,7 @@ def test_retry_after_any_failure_releases_the_same(kind: str, after: bool, tmp_p
         inner.close()
         if is_done:
             break
+        n += STEP
     assert n > 20
 
 

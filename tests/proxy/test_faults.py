@@ -15,6 +15,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `prox
 pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
 
 from servers import Exchange, RawProvider, ask, chunked, numbers, post, read_request, running_proxy, split
+from sweeps import STEP, by_thirds
 from test_passing import EVENTS, REQUEST, STREAM
 from waiting import until
 
@@ -180,12 +181,11 @@ def test_an_unchanged_request_asks_to_drop_bound_thinking(monkeypatch, model: st
     assert sent.headers["anthropic-beta"] == "mine-1,thinking-binding-controls-2026-08-01"
 
 
-def test_no_failure_of_the_store_loses_an_answer(monkeypatch, tmp_path: Path):
-    """Fails each operation of the store once, in a conversation of three requests."""
+@by_thirds
+def test_no_failure_of_the_store_loses_an_answer(n: int, monkeypatch, tmp_path: Path):
+    """Fail each operation of the store once, in a conversation of three requests."""
     real = open_store
-    n = 0
     while True:
-        n += 1
         countdown = Countdown(n)
         url = f"sqlite:///{tmp_path}/{n}.db"
         monkeypatch.setattr("foveate.proxy.app.open_store", lambda url, c=countdown, **_: failing_store(real(url), c))
@@ -208,6 +208,7 @@ def test_no_failure_of_the_store_loses_an_answer(monkeypatch, tmp_path: Path):
                     assert chat.journal.verify() == []
         if not countdown.is_used_up:
             break
+        n += STEP
     assert n > 10
 
 

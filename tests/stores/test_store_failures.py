@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from store_states import scenario, state, states_along_the_way
+from sweeps import STEP, by_thirds
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
@@ -30,12 +31,12 @@ def run(store: Database) -> int:
 
 
 @pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["before", "after"])
-def test_any_failed_statement_leaves_nothing_half_written(tmp_path: Path, after: bool) -> None:
+@by_thirds
+def test_any_failed_statement_leaves_nothing_half_written(tmp_path: Path, after: bool, n: int) -> None:
     """F30."""
-    along, template, n = states_along_the_way(), tmp_path / "made.db", 0
+    along, template = states_along_the_way(), tmp_path / "made.db"
     SqliteStore(template).close()
     while True:
-        n += 1
         path, countdown = shutil.copy(template, tmp_path / f"{n}.db"), Countdown(after=after)
         with SqliteStore(path, synchronous="normal", connection=failing_connection(countdown)) as store:
             countdown.start(n)
@@ -48,6 +49,7 @@ def test_any_failed_statement_leaves_nothing_half_written(tmp_path: Path, after:
             held = state(store)
         held.pop("later")
         assert held in along[done : done + 2], f"after statement {n} failed"
+        n += STEP
     assert done == len(scenario())
     assert n > 50
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from sweeps import STEP, by_thirds
 
 from foveate import AsyncLoopAgent, BadInput, Limits, LoopAgent, open_store
 from foveate.agents import ModelReplied, tool
@@ -118,7 +119,7 @@ def check_every(stride: int, *, after: bool, first: int = 2, **more: Any) -> Non
 
 @pytest.mark.parametrize("after", [False, True])
 def test_the_same_requests_follow_after_any_store_failure(after: bool):
-    check_every(11, after=after)
+    check_every(23, after=after)
 
 
 @pytest.mark.slow
@@ -436,8 +437,9 @@ def test_two_tasks_at_once_wait_for_each_other():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_end_that_could_not_be_stored_is_stored_by_the_next_task(after: bool):
-    n, failed = 1, True
+@by_thirds
+def test_an_end_that_could_not_be_stored_is_stored_by_the_next_task(after: bool, n: int):
+    failed = True
     while failed:
         countdown = Countdown(after=after)
         store = failing_store(open_store("memory:"), countdown)
@@ -455,5 +457,5 @@ def test_an_end_that_could_not_be_stored_is_stored_by_the_next_task(after: bool)
             agent.run("Go on.")
             assert "running" not in [run.state for run in chat.journal.runs()]
             assert "running" not in [step.state for run in chat.journal.runs() for step in chat.journal.steps(run.id)]
-        n += 1
+        n += STEP
     assert n > 20
