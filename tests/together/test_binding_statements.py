@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foveate.core.messages import Message
 from foveate.testing import answer, call, say, text_of, user
 
-FEW = settings(max_examples=max(5, settings.default.max_examples // 4))
+FEW = settings(max_examples=settings.default.max_examples // 6)
 RULES = [
     "Never write to the table ledger_2019.",
     "You must ask Marta Lindqvist before each deployment to prod-eu.",

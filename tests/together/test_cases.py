@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from .cases import Case, Refused
 
-SHARE = 200
-"""Cases of one test: about 3,300 bodies."""
+BOUNDS = (0, 50, 200, 400, 600, 800, 1_000, 1_200)
+"""Seeds at which the cases of a test begin. Each case has about 16 bodies."""
 
 
-_STARTS = [pytest.param(start, marks=[pytest.mark.slow] * (start >= SHARE)) for start in range(0, 6 * SHARE, SHARE)]
-
-
-@pytest.mark.parametrize("start", _STARTS)
-def test_every_body_of_random_cases_is_legal(start: int) -> None:
-    outcomes = [Case(seed).run() for seed in range(start, start + SHARE)]
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [pytest.param(start, end, marks=[pytest.mark.slow] * (start > 0)) for start, end in pairwise(BOUNDS)],
+)
+def test_every_body_of_random_cases_is_legal(start: int, end: int) -> None:
+    outcomes = [Case(seed).run() for seed in range(start, end)]
     refused: list[Refused] = [one for outcome in outcomes for one in outcome.refused]
     assert refused == []
-    assert sum(outcome.bodies for outcome in outcomes) > 10 * SHARE
+    assert sum(outcome.bodies for outcome in outcomes) > 10 * (end - start)
 
 
 def test_checkers_refuse_a_case_whose_results_were_dropped() -> None:

@@ -84,14 +84,14 @@ def test_texts_name_the_tool_only_in_requests_that_offer_it(policy: Any):
     switches: dict[str, Callable[[int], Any]] = {
         "never": lambda number: (),
         "always": lambda number: TOOLS,
-        "on at 15": lambda number: TOOLS if number >= 15 else (),
-        "off at 15": lambda number: () if number >= 15 else TOOLS,
+        "on at 9": lambda number: TOOLS if number >= 9 else (),
+        "off at 9": lambda number: () if number >= 9 else TOOLS,
         "in turns": lambda number: TOOLS if number % 3 else (),
     }
     named = {}
     for switch, tools in switches.items():
         with opened(policy) as chat:
-            prompts = list(requests_of(chat, story(24), tools))
+            prompts = list(requests_of(chat, story(14), tools))
             assert [offers(prompt) for prompt in prompts] == [bool(tools(n)) for n in range(1, len(prompts) + 1)]
             for prompt in prompts:
                 if not offers(prompt):

@@ -24,7 +24,8 @@ from foveate.testing.strategies import histories, runs
 from .mechanisms import MECHANISMS, WINDOW, opened, story, told
 
 ALONE = sorted(MECHANISMS)
-each = pytest.mark.parametrize("names", [*[(name,) for name in ALONE], tuple(MECHANISMS)], ids="+".join)
+SETS = [*[(name,) for name in ALONE], tuple(MECHANISMS)]
+each = pytest.mark.parametrize("names", SETS, ids="+".join)
 """Every mechanism alone, and all together in the order in which they run."""
 FEW = settings(max_examples=max(8, settings.default.max_examples // 5))
 
@@ -118,13 +119,12 @@ def test_i04_no_plan_makes_a_view_larger(names: tuple[str, ...], history: list[M
 @FEW
 @given(history=histories())
 def test_i05_system_prompt_and_last_input_stay_unchanged(names: tuple[str, ...], history: list[Message]):
-    chat = opened(*names)
+    chat, bare = opened(*names), opened()
     last = None
     for message in appended(history):
         chat.append(message)
+        bare.append(message)
         last = message if message.role == "user" and message.has_content else last
-        bare = opened()
-        bare.append([row.message for row in chat.history()])
         if view := settled(chat):
             unedited = {entry.position: entry.message for entry in settled(bare) or ()}
             kept = [entry for entry in view if entry.message.role == "system"]
@@ -356,8 +356,16 @@ def hidden_by_edits(chat: Conversation) -> set[int]:
     return hidden
 
 
-@each
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        *[pytest.param("memory", names, id=f"memory-{'+'.join(names)}") for names in SETS],
+        *[
+            pytest.param("sqlite", names, id=f"sqlite-{'+'.join(names)}", marks=[pytest.mark.slow] * (len(names) == 1))
+            for names in SETS
+        ],
+    ],
+)
 def test_i17_a_loaded_view_equals_the_saved_one(names: tuple[str, ...], kind: str, tmp_path: Path):
     store = MemoryStore() if kind == "memory" else f"sqlite:///{tmp_path}/c.db"
     chat = told(opened(*names, store=store), story())

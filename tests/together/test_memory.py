@@ -14,7 +14,7 @@ from foveate import ToolCall, assistant, tool_result, user
 from foveate.core.caches import clear_caches
 from foveate.edits import Replace, Target
 
-ROUNDS = 40
+ROUNDS = 20
 SIZE = 50_000
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
+from typing import Any
 
 import pytest
 
+from foveate import Conversation
 from foveate.edits import Replace
 from foveate.testing.bodies import check_body
 
@@ -13,30 +15,44 @@ from .mechanisms import MECHANISMS, opened, story, told
 
 PAIRS = list(permutations(MECHANISMS, 2))
 """In both orders: whoever puts a list of policies together is not bound to the order of the pipeline."""
+QUICK = set(combinations(MECHANISMS, 2))
+CASES = [
+    pytest.param((names, provider), marks=[pytest.mark.slow] * (provider == "openai" or names not in QUICK))
+    for provider in ("anthropic", "openai")
+    for names in PAIRS
+]
+"""A quick run takes the order of the pipeline, and one provider."""
 
 
-@pytest.mark.parametrize("names", PAIRS, ids="+".join)
-@pytest.mark.parametrize("provider", [pytest.param("openai", marks=pytest.mark.slow), "anthropic"])
-def test_two_mechanisms_together_give_legal_repeatable_views(names: tuple[str, str], provider: str):
+def prepared(names: tuple[str, str], provider: str) -> Conversation:
+    chat = told(opened(*names, provider=provider), story())
+    chat.prepare()
+    return chat
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{'+'.join(case[0])}-{case[1]}")
+def pair(request: pytest.FixtureRequest) -> Any:
+    """Return the names of two mechanisms, the provider, and a conversation that the tests of this pair share."""
+    names, provider = request.param
+    return names, provider, prepared(names, provider)
+
+
+def test_two_mechanisms_together_give_legal_repeatable_views(pair: Any):
+    names, provider, chat = pair
     bodies = []
-    for _ in range(2):
-        chat = told(opened(*names, provider=provider), story())
-        view = chat.prepare()
-        number = chat._agent.head.number
-        chat.prepare()
-        assert chat._agent.head.number == number
-        bodies.append(chat.format.body(view, profile=chat._agent.profile))
-        assert [row.message for row in chat.history()] == story()
-        assert chat.journal.verify() == []
+    for one in (chat, prepared(names, provider)):
+        number = one._agent.head.number
+        bodies.append(one.format.body(one.prepare(), profile=one._agent.profile))
+        assert one._agent.head.number == number
+        assert [row.message for row in one.history()] == story()
+        assert one.journal.verify() == []
     assert check_body(provider, bodies[0]) == []
     assert bodies[0] == bodies[1]
 
 
-@pytest.mark.parametrize("names", PAIRS, ids="+".join)
-def test_a_mechanism_leaves_alone_what_the_other_shrank(names: tuple[str, str]):
+def test_a_mechanism_leaves_alone_what_the_other_shrank(pair: Any):
     """A summary may replace messages that were shrunk before; nothing is shrunk twice."""
-    chat = told(opened(*names), story())
-    chat.prepare()
+    _, _, chat = pair
     standing: dict[tuple[str, tuple[int, ...]], str] = {}
     for record in chat.journal.records():
         for edit in record.edits:
@@ -45,9 +61,8 @@ def test_a_mechanism_leaves_alone_what_the_other_shrank(names: tuple[str, str]):
                 assert standing.setdefault(key, edit.policy) == edit.policy, f"{edit} over {standing[key]}"
 
 
-@pytest.mark.parametrize("names", PAIRS, ids="+".join)
-def test_explain_names_the_mechanism_that_acted(names: tuple[str, str]):
-    chat = told(opened(*names), story())
+def test_explain_names_the_mechanism_that_acted(pair: Any):
+    _, _, chat = pair
     for entry in chat.prepare():
         lines = chat.explain(entry.handle).split("\n")
         for policy_name in entry.shrunk_by:
