@@ -34,6 +34,6 @@ def write_session(path: Path, seed: int, *, back: int, steps: int = 20, lines: i
 def sessions(folder: Path, *, back: int, number: int = 6) -> list[Path]:
     """Write several sessions of different lengths."""
     return [
-        write_session(folder / f"{seed}.jsonl", seed, back=back, steps=10 + seed, lines=30 + 5 * seed)
+        write_session(folder / f"{seed}.jsonl", seed, back=back, steps=10 + seed, lines=15 + 2 * seed)
         for seed in range(number)
     ]

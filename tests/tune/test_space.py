@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,9 @@ from foveate.tune.space import changes_between, space_of
 
 def space(policy, **settings):
     return space_of(load(policy=policy, environ={}, settings=settings or None).layer)
+
+
+space_of_preset = cache(space)
 
 
 def names(policy, **settings):
@@ -66,10 +71,10 @@ def test_settings_of_higher_levels_are_left_alone():
 
 @pytest.mark.parametrize("policy", SHIPPED)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(data=st.data())
 def test_every_allowed_point_can_be_loaded_as_settings(policy, data):
-    found = space(policy)
+    found = space_of_preset(policy)
     point = tuple(data.draw(st.integers(0, len(one.values) - 1)) for one in found.parameters)
     if found.is_allowed(point):
         settings = found.settings(point)

@@ -103,7 +103,7 @@ def test_a_preset_in_a_file_is_extended_by_its_path(corpus, tmp_path):
     base = tmp_path / "base" / "five.toml"
     base.parent.mkdir()
     base.write_text("[filter]\nkeep = 5\n")
-    result = tune(corpus, policy=str(base), window=32_000, prices=NO_CACHE, keep_readable=1.0, jobs=1)
+    result = tune(corpus[:4], policy=str(base), window=32_000, prices=NO_CACHE, keep_readable=1.0, jobs=1)
     place = tmp_path / "mine.toml"
     text = preset_text(result, place=place)
     assert 'extends = "base/five.toml"' in text
@@ -194,10 +194,11 @@ def test_settings_of_the_environment_are_not_searched(corpus):
     assert result.parameters == 1
 
 
-def test_recordings_that_cannot_be_read_are_reported(corpus, tmp_path):
+def test_recordings_that_cannot_be_read_are_reported(tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("{")
-    result = tune([*corpus[:4], bad], policy="keep-last-5", window=32_000, prices=NO_CACHE, jobs=1)
+    good = [write_session(tmp_path / f"{n}.jsonl", n, back=0, steps=3) for n in range(4)]
+    result = tune([*good, bad], policy="keep-last-5", window=32_000, prices=NO_CACHE, jobs=1)
     assert [failure.path for failure in result.failures] == [str(bad)]
     assert (result.recordings, result.left_out) == (4, 0)
 
