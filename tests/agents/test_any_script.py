@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import AsyncChatAgent, ChatAgent, Limits, Media, Text, ToolCall, tool
@@ -145,6 +145,7 @@ def played_async(script: list[Message], provider: str, options: dict[str, Any]) 
     return asyncio.run(play())
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(scripts, st.sampled_from(["anthropic", "openai"]), st.booleans(), st.booleans(), st.sampled_from([2, 50]))
 def test_any_script_gives_legal_requests_and_complete_records(
     replies: Any, provider: str, together: bool, expand: bool, turns: int

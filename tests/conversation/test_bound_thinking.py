@@ -52,7 +52,7 @@ def test_the_check_finds_thinking_behind_a_changed_prefix():
     assert exchange.send({"system": "Be brief.", "messages": [ask, reply, ask]}) != []
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= 8)) for seed in range(24)])
 def test_no_request_sends_thinking_behind_a_changed_prefix(seed: int):
     numbers = random.Random(seed)
     policy, ticks = numbers.choice(POLICIES), iter(range(10**6))

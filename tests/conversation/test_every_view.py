@@ -30,7 +30,7 @@ POLICIES = {
     "recap, turns with calls": (recap_batches(min_preserved_assistant_messages=0, batch_size=2, recap_prefix="Toge"),),
     "both": (prune_tool_outputs(protect=40, minimum=20), filter_tool_results(keep=2)),
 }
-MANY = settings(max_examples=settings.default.max_examples * 4)
+MANY = settings(max_examples=settings.default.max_examples * 3 // 2)
 
 
 def opened(provider: str, policy: object, *, window: int = 100_000, store: object = "memory:") -> Conversation:

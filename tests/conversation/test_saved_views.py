@@ -106,7 +106,7 @@ def talk(chat: Conversation, turns: int = 20) -> None:
 
 
 @pytest.mark.parametrize("provider", FORMATS)
-@settings(max_examples=settings.default.max_examples * 2, phases=[Phase.generate])
+@settings(max_examples=settings.default.max_examples * 2 // 3, phases=[Phase.generate])
 @given(history=histories(), later=histories(max_size=4), policy=st.sampled_from(["none", "all"]), data=st.data())
 def test_view_from_the_blob_equals_the_one_from_rows(
     provider: str, history: list[Message], later: list[Message], policy: str, data: st.DataObject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -186,6 +187,7 @@ def dollars(usage: Usage) -> float:
     return ((usage.input or 0) + 0.1 * (usage.cache_read or 0) + 1.25 * (usage.cache_write or 0)) * 3 / 1_000_000
 
 
+@cache
 def billed(policy: str, window: int) -> Context:
     """Return the context of 60 calls under this policy, billed by a provider with a cache."""
     chat, meter = opened(format="anthropic", policy=policy, window=window), Meter(marks=True)

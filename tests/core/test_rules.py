@@ -247,7 +247,7 @@ def changes(draw: st.DrawFn, result: list[Message]) -> list[tuple[int, int, int]
     )
 
 
-@MANY
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     result=st.lists(messages(), min_size=1, max_size=8), profile=st.sampled_from([OPENAI, ANTHROPIC]), data=st.data()
 )

@@ -182,7 +182,7 @@ def test_repair_of_a_broken_conversation_is_legal():
 @pytest.mark.parametrize("policy", PRESETS)
 def test_no_preset_parts_searches_that_paused(policy: str):
     chat = open_conversation("c", format="anthropic", window=12_000, policy=policy, summarizer="digest")
-    for turn in range(40):
+    for turn in range(20):
         chat.append(f"Question {turn}: {'rain ' * 200}")
         use = {**SEARCH, "id": f"srvtoolu_{turn}"}
         assert check_body("anthropic", chat.body()) == []

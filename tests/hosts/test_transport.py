@@ -152,18 +152,18 @@ def test_a_program_that_starts_again_goes_on(tmp_path: Path):
 @pytest.mark.parametrize("provider", list(RUNS))
 def test_the_model_may_expand_and_the_program_sees_nothing_of_it(provider: str, stream: bool, tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"
-    model = ScriptedModel(reader(20, expand="m3"), provider)
+    model = ScriptedModel(reader(14, expand="m3"), provider)
     messages = first_list()
     with StubServer(model) as server, client_of(provider, server, store=url) as client, conversation("logs"):
         assert RUNS[provider](client, messages, stream=stream) == ANSWER
         assert server.illegal == []
-    assert len(model.requests) == 22
+    assert len(model.requests) == 16
     assert all("expand" in json.dumps(request["tools"]) for request in model.requests)
     assert "expand" not in json.dumps(messages, default=str)
     with foveate.open_conversation("logs", store=url, window=WINDOW, format=provider) as chat:
         calls = [row.message.calls[0].name for row in chat.history() if row.message.calls]
-        assert (calls.count("expand"), calls.count("read_log")) == (1, 20)
-        assert chat.totals().calls == 22
+        assert (calls.count("expand"), calls.count("read_log")) == (1, 14)
+        assert chat.totals().calls == 16
     with foveate.open_store(url) as store:
         assert store.names("") == ["logs"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import open_conversation
@@ -20,11 +20,12 @@ POLICIES = ("none", "keep-last-3", "prune", "balanced", "checkpoint", "recap")
 
 @lru_cache(None)
 def trial(policy):
-    messages = tuple(RecordedMessage(message, 0) for message in agent_run(150, seed=3))
+    messages = tuple(RecordedMessage(message, 0) for message in agent_run(80, seed=3))
     return try_policy(Recording("", "", messages, name="run"), policy, window=16_000, provider="openai")
 
 
-@given(policies=st.tuples(*[st.sampled_from(POLICIES)] * 2), calls=st.tuples(*[st.integers(1, 150)] * 2))
+@settings(max_examples=settings.default.max_examples // 3)
+@given(policies=st.tuples(*[st.sampled_from(POLICIES)] * 2), calls=st.tuples(*[st.integers(1, 80)] * 2))
 def test_comparison_holds_every_entry_of_both_views_in_order(policies, calls):
     left, right = (trial(policy).views.at(call) for policy, call in zip(policies, calls, strict=True))
     found = compare(left, right)
@@ -40,7 +41,7 @@ def test_comparison_holds_every_entry_of_both_views_in_order(policies, calls):
 
 
 def test_view_compared_with_itself_is_the_same():
-    view = trial("balanced").views.at(150)
+    view = trial("balanced").views.at(80)
     found = compare(view, view)
     assert [group.status for group in found.sums] == ["same"]
     assert found.shared == len(view)
@@ -55,7 +56,7 @@ def test_shrunk_result_stands_next_to_the_whole_one():
 
 
 def test_message_under_a_summary_names_the_summary_that_covers_it():
-    whole, covered = trial("prune").views.at(150), trial("checkpoint").views.at(150)
+    whole, covered = trial("prune").views.at(80), trial("checkpoint").views.at(80)
     hidden = [pair for pair in compare(whole, covered).pairs if pair.status == "left" and pair.covered_by]
     assert hidden
     assert all(pair.covered_by.position <= pair.left.position <= pair.covered_by.last for pair in hidden)

@@ -229,7 +229,7 @@ PRESETS = {
 def test_kinds_of_a_generated_run_are_right(policy):
     window = WINDOWS.get(policy, 120_000)
     store = open_store("memory:")
-    replay(agent_run(140, seed=3, result_chars=(400, 8_000)), policy=policy, window=window, store=store, name="run")
+    replay(agent_run(80, seed=3, result_chars=(400, 8_000)), policy=policy, window=window, store=store, name="run")
     chat = open_conversation("run", store=store, format="openai", policy="off", window=window, expand=True)
     found: Counter[str] = Counter()
     for turn in range(5, chat.view.turn, 12):

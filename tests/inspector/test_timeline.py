@@ -61,7 +61,7 @@ def compared(result: ReplayResult, figures: Figures, cost: float = 1e-9) -> None
 
 @pytest.mark.parametrize("policy", ["balanced", "prune", "keep-last-5", "prune-and-compact", "off"])
 def test_figures_of_a_store_are_those_of_its_replay(policy):
-    result, chat = stored(agent_run(120, seed=2, result_chars=(50, 3_000)), policy)
+    result, chat = stored(agent_run(60, seed=2, result_chars=(50, 3_000)), policy, window=20_000)
     # A summary's framing counts as its previous summary, which a replay leaves out.
     compared(result, figures_of(chat), cost=0.02)
 

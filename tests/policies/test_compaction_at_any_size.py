@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from foveate.testing.stubs import ScriptedSummarizer
 
 WINDOWS = [2_000, pytest.param(4_000, marks=pytest.mark.slow), 8_000, pytest.param(32_000, marks=pytest.mark.slow)]
 PRESETS = ["balanced", "prune-and-compact"]
+text = cache(text_of)
 
 
 def talk(count: int, tokens: int, first: int = 0) -> list[Message]:
@@ -27,10 +29,10 @@ def talk(count: int, tokens: int, first: int = 0) -> list[Message]:
     messages: list[Message] = []
     for n in range(first, first + count):
         messages += [
-            user(f"Question {n}: {text_of(tokens, 3 * n)}"),
+            user(f"Question {n}: {text(tokens, 3 * n)}"),
             call(f"c{n}", path=f"src/part_{n}.py"),
-            answer(f"c{n}", text_of(tokens, 3 * n + 1)),
-            say(f"Answer {n}: {text_of(tokens, 3 * n + 2)}"),
+            answer(f"c{n}", text(tokens, 3 * n + 1)),
+            say(f"Answer {n}: {text(tokens, 3 * n + 2)}"),
         ]
     return messages
 
@@ -108,11 +110,15 @@ def test_a_summarizer_without_a_model_reads_all_messages():
     assert "ledger_2019" in texts(conversation.view)[0]
 
 
+def test_the_limit_of_a_summary_follows_the_window():
+    assert [summary_tokens_max(usable) for usable in (28_800, 180_000, 10**6)] == [2_000, 4_500, 8_000]
+
+
 @pytest.mark.parametrize(
     ("usable", "most"),
     [
-        *[(1_800, 450), (3_600, 900), (7_200, 1_800), (28_800, 2_000), (180_000, 4_500)],
-        pytest.param(10**6, 8_000, marks=pytest.mark.slow),
+        *[(1_800, 450), (3_600, 900), (7_200, 1_800), (28_800, 2_000)],
+        *[pytest.param(usable, most, marks=pytest.mark.slow) for usable, most in ((180_000, 4_500), (10**6, 8_000))],
     ],
 )
 def test_the_length_of_a_summary_follows_the_window(usable: int, most: int):

@@ -116,5 +116,5 @@ def counted_facts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_turn_looks_at_what_is_new(name: str):
-    short, long = (looked_at(POLICIES[name](), steps) for steps in (50, 400))
+    short, long = (looked_at(POLICIES[name](), steps) for steps in (40, 160))
     assert long <= short + 4

@@ -200,9 +200,9 @@ def check(examples: int) -> None:
 
 
 def test_sqlite_does_as_memory_does() -> None:
-    check(40)
+    check(15)
 
 
 @pytest.mark.slow
 def test_sqlite_does_as_memory_does_over_and_over() -> None:
-    check(500)
+    check(400)

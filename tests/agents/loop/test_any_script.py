@@ -71,6 +71,7 @@ def agent_of(kind: Any, model: ScriptedModel, leases: list[Lease | None], how: d
     return kind(model, actions=actions, sub_agents=[inner], limits=Limits(turns=12), **options(**how))
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     script=st.lists(STEPS, max_size=12),
     leases=st.lists(LEASES, min_size=4, max_size=4),

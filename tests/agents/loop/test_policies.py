@@ -13,7 +13,7 @@ from foveate.types import Lease
 
 from .scripts import act, done
 
-_RESULTS = 30
+_RESULTS = 20
 _PRESETS = ["none", "balanced", "keep-last-2", "prune", "browser", "frugal", "coding", "expire"]
 _PRESETS += ["retain", "recap", "checkpoint", "prune-and-compact"]
 
