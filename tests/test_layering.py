@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import sys
 from pathlib import Path
@@ -198,7 +197,7 @@ def violations(package: Path) -> list[str]:
         relative = path.relative_to(package)
         part = layering.part_of(relative)
         seen: set[tuple[int, str]] = set()
-        for line, name in layering.imports(ast.parse(path.read_text(encoding="utf-8")), relative):
+        for line, name in layering.imports_of(package, relative):
             problem = problem_of(part, name, parts)
             if problem and (line, problem) not in seen:
                 seen.add((line, problem))

@@ -40,19 +40,14 @@ def prose_of_code(source: str) -> Iterator[Place]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip("# ")
-    tree = ast.parse(source)
-    lists = {
-        argument
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "words"
-        for argument in node.args
-    }
-    for node in ast.walk(tree):
+    lists: set[ast.expr] = set()
+    for node in ast.walk(ast.parse(source)):  # A call comes before its arguments.
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "words":
+            lists.update(node.args)
+            continue
         match node:
-            case ast.Constant(value=str(text)) if text.count(" ") >= 2 and not any(
-                words in text for words in FOR_MODELS
-            ):
-                if node not in lists:
+            case ast.Constant(value=str(text)) if text.count(" ") >= 2 and node not in lists:
+                if not any(words in text for words in FOR_MODELS):
                     yield node.lineno, text
 
 

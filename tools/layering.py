@@ -12,9 +12,10 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-__all__ = ["INSIDE", "TABLE", "difference", "edges", "imports", "read_table", "render"]
+__all__ = ["INSIDE", "TABLE", "difference", "edges", "imports_of", "read_table", "render"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "foveate"
@@ -58,6 +59,12 @@ def imports(tree: ast.Module, relative: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+@cache
+def imports_of(package: Path, relative: Path) -> tuple[tuple[int, str], ...]:
+    """Return the imports of a file of the package. Each file is read once."""
+    return tuple(imports(ast.parse((package / relative).read_text(encoding="utf-8")), relative))
+
+
 def edges(package: Path = PACKAGE) -> dict[tuple[str, str], str]:
     """Return all edges between parts, and between modules inside `INSIDE`, each with the place of its first import."""
     files = [path.relative_to(package) for path in sorted(package.rglob("*.py"))]
@@ -65,7 +72,7 @@ def edges(package: Path = PACKAGE) -> dict[tuple[str, str], str]:
     table: dict[tuple[str, str], str] = {}
     for file in files:
         part, module = part_of(file), module_of(file)
-        for line, name in imports(ast.parse((package / file).read_text(encoding="utf-8")), file):
+        for line, name in imports_of(package, file):
             top, _, target = name.partition(".")
             if top != "foveate":
                 continue
