@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,6 +157,14 @@ def test_a_compressed_request_is_read_and_sent_on_plain(encoding: str):
     assert "content-encoding" not in sent.headers
 
 
+@pytest.fixture(scope="module")
+def refusing() -> Iterator[Any]:
+    """A provider that refuses every request, and the proxy before it."""
+    refusal = b'HTTP/1.1 400 Bad Request\r\ncontent-length: 13\r\n\r\n{"error": {}}'
+    with RawProvider(refusal) as provider, running_proxy(provider.url) as proxy:
+        yield provider, proxy
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -172,10 +182,10 @@ def test_a_compressed_request_is_read_and_sent_on_plain(encoding: str):
     ids=["empty", "cut", "list", "text", "number", "not-utf8", "no-messages", "open", "deep", "alien"],
 )
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/responses"])
-def test_a_body_that_cannot_be_read_is_sent_as_it_came(path: str, body: bytes):
-    refusal = b'HTTP/1.1 400 Bad Request\r\ncontent-length: 13\r\n\r\n{"error": {}}'
-    with RawProvider(refusal) as provider, running_proxy(provider.url) as proxy:
-        status, headers, content = split(ask(proxy.port, post(path, body)))
+def test_a_body_that_cannot_be_read_is_sent_as_it_came(refusing: Any, path: str, body: bytes):
+    provider, proxy = refusing
+    provider.received.clear()
+    status, headers, content = split(ask(proxy.port, post(path, body)))
     assert [sent.body for sent in provider.received] == [body]
     assert (status, content) == (400, b'{"error": {}}')
     assert "x-foveate-conversation" not in headers
