@@ -20,6 +20,7 @@ from foveate.testing import ScriptedModel, call, calls
 from foveate.testing.stubs import ScriptedSummarizer
 
 PROVIDERS = ("openai", "anthropic")
+each_provider = pytest.mark.parametrize("provider", ["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
 
 
 def look(place: str) -> str:
@@ -111,7 +112,7 @@ def sent(model: ScriptedModel) -> list[str]:
 # -------------------------------------------------------------------------------------------------------- checkpoints
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each_provider
 def test_5_4_01_to_05_checkpoints_follow_the_documented_table(provider: str):
     agent, model = built(provider)
     chat = agent.conversation
@@ -151,7 +152,7 @@ def test_5_4_03_and_06_a_request_has_one_summary_and_the_newest_messages():
     assert [message.text for message in asked.requests[1].messages] == [row.message.text for row in rows]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each_provider
 def test_5_4_07_the_system_prompt_is_first_and_not_counted(provider: str, tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     systems: set[str] = set()
@@ -166,7 +167,7 @@ def test_5_4_07_the_system_prompt_is_first_and_not_counted(provider: str, tmp_pa
     assert systems == {"Be brief."}
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each_provider
 def test_5_4_08_a_jump_past_100_messages_keeps_the_newest_10(provider: str):
     agent, _ = built(provider)
     chat = agent.conversation
@@ -182,7 +183,7 @@ def test_5_4_08_a_jump_past_100_messages_keeps_the_newest_10(provider: str):
     assert covered(chat) == [(1, 93), (1, 103)]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each_provider
 def test_5_4_09_a_summary_never_separates_a_call_from_its_results(provider: str):
     agent, _ = built(provider)
     chat = agent.conversation
@@ -211,7 +212,7 @@ def test_5_4_10_the_store_has_every_message_once_and_in_order(pairs: int, tmp_pa
         assert agent.conversation.journal.verify() == []
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each_provider
 def test_5_4_11_a_resumed_agent_has_the_summary_and_the_newest(provider: str, tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     agent, _ = built(provider, store=store)
@@ -280,7 +281,7 @@ def results(request: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@each_provider
 def test_5_4_14_of_ten_results_the_last_two_stay(provider: str):
     agent, model = searching(2, 10, provider)
     chat = agent.conversation

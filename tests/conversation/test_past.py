@@ -52,7 +52,7 @@ def test_looks_from_restart_points_equal_those_from_the_beginning(policy):
 
 @pytest.mark.parametrize("policy", ["balanced", pytest.param("prune-and-compact", marks=pytest.mark.slow)])
 def test_first_look_at_a_late_call_reads_the_stored_snapshot(policy, tmp_path):
-    chat = replayed(policy, store=open_store(f"sqlite:///{tmp_path}/chats.db"))
+    chat = replayed(policy, 250, store=open_store(f"sqlite:///{tmp_path}/chats.db"))
     newest = chat.view.turn
     chat._agent.save_snapshot()
     saved = chat.view.turn
@@ -87,7 +87,7 @@ def test_edit_after_the_newest_point_changes_no_earlier_view():
 
 
 def test_erasing_forgets_the_restart_points():
-    chat = replayed("off", 300)
+    chat = replayed("off", 150)
     chat.totals()
     half, text = chat.view.turn // 2, chat.original("m5").text
     assert len(text) > 40

@@ -31,7 +31,7 @@ def test_a_thousand_edits_are_undone_at_once():
     assert all(entry.shrunk == () for entry in chat.view)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", [pytest.param("openai", marks=pytest.mark.slow), "anthropic"])
 def test_list_of_two_thousand_messages_is_matched_quickly(provider):
     chat = opened(provider=provider, window=10_000_000)
     mine = get_format(provider).render(agent_run(1_400, seed=1, result_chars=(50, 400)))[:2_000]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Conversation, Message, open_conversation
@@ -74,6 +74,7 @@ def test_each_provider_gets_the_summary_in_a_role_it_takes(format: str, role: Su
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(data=st.data())
 def test_requests_are_legal_with_a_summary_in_any_role(format: str, role: SummaryRole, data: st.DataObject):
     messages = data.draw(runs() | histories())

@@ -413,7 +413,7 @@ def test_the_floor_leaves_room_for_further_messages(shape):
     budget = Budget(8_000, 0, 10**9, 9)
     story = Story(user("go"))
     edited: list[int] = []
-    for n in range(300):
+    for n in range(150):
         story.say(
             assistant(text_of(message, n), ToolCall(f"c{n}", "t", f'{{"n":{n}}}')), answer(f"c{n}", text_of(given, n))
         )

@@ -23,7 +23,7 @@ from foveate.testing.strategies import edits, histories
 from .story import ANTHROPIC, BINDING, OPENAI, Story, texts, value_of, values
 
 PIXEL = Media("image/png", "base64", "AAAA")
-MANY = settings(max_examples=settings.default.max_examples * 4)
+MANY = settings(max_examples=settings.default.max_examples * 2)
 
 
 def talk(count: int, **options: object) -> Story:

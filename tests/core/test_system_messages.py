@@ -211,7 +211,7 @@ MESSAGES = st.sampled_from(
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=12), st.data())
-@settings(max_examples=settings.default.max_examples * 4)
+@settings(max_examples=settings.default.max_examples * 2)
 def test_every_order_and_every_edit_gives_a_legal_body(messages, data):
     """No instruction is lost, and a view that only grew keeps everything before the newest reply."""
     profile = data.draw(st.sampled_from([ANTHROPIC, OLDER, replace(ANTHROPIC, binds_reasoning=True)]))

@@ -32,7 +32,7 @@ ROW = re.compile(r'data-row="([^"]+)"')
 def long_store() -> Store:
     """A store with a long run under a policy, and one without a policy."""
     store = open_store("memory:")
-    messages = agent_run(300, seed=6, result_chars=(50, 2_500))
+    messages = agent_run(150, seed=6, result_chars=(50, 2_500))
     replay(messages, policy="balanced", window=30_000, provider="anthropic", store=store, name="run")
     replay(messages, policy="off", window=900_000, provider="anthropic", store=store, name="whole")
     return store

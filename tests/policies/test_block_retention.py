@@ -441,7 +441,6 @@ def expected(rounds: Sequence[Round]) -> list[list[list[str]]]:
     return seen
 
 
-@settings(max_examples=settings.default.max_examples * 2)
 @pytest.mark.parametrize("provider", PROVIDERS)
 @given(rounds=ROUNDS)
 def test_views_follow_the_document(provider: str, rounds: list[Round]):
@@ -453,6 +452,7 @@ def test_views_follow_the_document(provider: str, rounds: list[Round]):
             assert len(row.stamp.retention.parts) == len(retained_parts(row.message))
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @pytest.mark.parametrize("provider", PROVIDERS)
 @given(rounds=ROUNDS)
 def test_3_4_11_planning_after_each_call_equals_planning_once(provider: str, rounds: list[Round]):

@@ -163,7 +163,7 @@ def step(n: int) -> list[Message]:
     return [user(f"Go on with {n}."), *work, say(f"recap - did {n}\n{text_of(30, n)}")]
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", [pytest.param("openai", marks=pytest.mark.slow), "anthropic"])
 @pytest.mark.parametrize("name", list(EVERY))
 def test_pinned_rules_and_the_list_stay_word_for_word_under(name, provider):
     """F18, F22, F24."""

@@ -436,7 +436,7 @@ SHAPES = st.fixed_dictionaries(
         "hide_users": st.booleans(),
     }
 )
-MANY = settings(max_examples=settings.default.max_examples * 2)
+MANY = settings(max_examples=settings.default.max_examples)
 
 
 @st.composite

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from recorded_samples import write_document, write_lines
@@ -128,7 +128,7 @@ def test_a_line_above_the_limit_is_named_or_skipped(tmp_path: Path) -> None:
     assert len(read_recording(path).messages) == 3
 
 
-@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("lenient", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_line_of_200_megabytes_uses_at_most_twice_the_limit(tmp_path: Path, lenient: bool) -> None:
     path = tmp_path / "huge.jsonl"
     with path.open("wb") as file:
@@ -634,6 +634,7 @@ def test_the_undamaged_samples_are_read(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SOUND)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.data())
 def test_odd_values_are_read_or_refused_with_their_place(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject

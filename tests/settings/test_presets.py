@@ -200,7 +200,7 @@ def test_views_are_legal_fit_and_settle_under_every_preset(name, provider):
         "run", format=provider, window=12_000, policy=name, summarizer=lambda request: "What was done so far."
     )
     checker = BodyChecker(chat.format.name)
-    for message in agent_run(60, seed=3):
+    for message in agent_run(40, seed=3):
         if message.role == "assistant":
             view = chat.prepare()
             assert not checker.check(chat.format.body(view, profile=chat._agent.profile))
@@ -209,4 +209,4 @@ def test_views_are_legal_fit_and_settle_under_every_preset(name, provider):
             chat.record(message)
         else:
             chat.append(message)
-    assert len(chat.history()) == len(agent_run(60, seed=3))
+    assert len(chat.history()) == len(agent_run(40, seed=3))

@@ -102,12 +102,12 @@ def test_the_focus_weighs_more_than_age():
 
 
 def test_a_history_of_any_size_takes_bounded_time():
-    names = "\n".join(f"src/mod_{n}/file_{n}.py: KEY_{n} = {n}" for n in range(30_000))
+    names = "\n".join(f"src/mod_{n}/file_{n}.py: KEY_{n} = {n}" for n in range(10_000))
     begun = time.process_time()
     assert 0 < len(told(user(names), assistant(names), *step(1, "read", names, path="src/mod_1"))) <= 2_000
-    for hostile in ("x" * 1_000_000, "[" * 1_000_000, "a_b.c/" * 200_000, " " * 1_000_000, "\n" * 500_000):
+    for hostile in ("x" * 400_000, "[" * 400_000, "a_b.c/" * 80_000, " " * 400_000, "\n" * 200_000):
         assert len(told(user("Go."), assistant(hostile), *step(2, "read", hostile, path="x"))) <= 2_000
-    assert time.process_time() - begun < 30
+    assert time.process_time() - begun < 12
 
 
 def test_required_names_are_in_the_digest():
