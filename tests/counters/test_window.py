@@ -22,7 +22,12 @@ QUICK = [
     ("python", 32_000),
     ("korean", 8_000),
 ]
-SLOW = [(kind, window) for kind in (*LANGUAGES, *KINDS) for window in WINDOWS]
+SLOW = [
+    (kind, window, (number + place) % 2 == 0)
+    for number, kind in enumerate((*LANGUAGES, *KINDS))
+    for place, window in enumerate(WINDOWS)
+]
+"""Every kind in every window, with and without usage in turns."""
 SYSTEM = "You are a careful assistant for a railway. Answer briefly."
 TOOLS = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}]
 
@@ -80,8 +85,7 @@ def test_calibration_by_prose_does_not_hide_dense_content(kind, reserve):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("records_usage", [False, True])
-@pytest.mark.parametrize(("kind", "window"), SLOW)
+@pytest.mark.parametrize(("kind", "window", "records_usage"), SLOW)
 def test_no_request_of_any_kind_exceeds_any_window(kind, window, records_usage):
     assert largest_request(kind, window, records_usage=records_usage)[0] <= window
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 from waiting import until
+from web_server import WebServer
 
 __all__ = ["Answer", "ask", "served"]
 
@@ -20,7 +21,7 @@ def served(app: Any) -> Iterator[str]:
     config = uvicorn.Config(
         app, host="127.0.0.1", port=0, log_level="warning", lifespan="on", timeout_graceful_shutdown=1
     )
-    server = uvicorn.Server(config)
+    server = WebServer(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

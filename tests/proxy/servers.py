@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 from waiting import until
+from web_server import WebServer
 
 from foveate.proxy.server import config_of
 from foveate.proxy.settings import ProxySettings
@@ -28,7 +29,7 @@ def running_proxy(upstream: str, **settings: Any) -> Iterator[RunningProxy]:
     """Serve during the block. `settings`: those of `ProxySettings`."""
     chosen = {"store": "memory:", "policy": "balanced", "window": 16_000, **settings}
     config = config_of(ProxySettings(anthropic=upstream, openai=upstream, port=0, **chosen))
-    server = uvicorn.Server(config)
+    server = WebServer(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

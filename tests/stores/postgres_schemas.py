@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+from functools import cache
+
 import psycopg
 from waiting import until
 
@@ -9,13 +12,21 @@ from waiting import until
 def emptied(url: str) -> str:
     """Empty all tables of this URL except the list of migrations; return the URL."""
     server, schema = taken_apart(url)
-    with psycopg.connect(server, autocommit=True) as connection:
-        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
-        orders = [f'DELETE FROM "{schema}"."{name}"' for (name,) in found if name != "migration"]
-        if orders:
-            # In no order: this setting lets foreign keys be.
-            connection.execute("; ".join(["SET session_replication_role = replica", *orders]).encode())
+    connection = connection_to(server)
+    found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+    orders = [f'DELETE FROM "{schema}"."{name}"' for (name,) in found if name != "migration"]
+    if orders:
+        # In no order: this setting lets foreign keys be.
+        connection.execute("; ".join(["SET session_replication_role = replica", *orders]).encode())
     return url
+
+
+@cache
+def connection_to(server: str) -> psycopg.Connection:
+    """Return a connection that this process keeps: a new one reads the definition of every table again."""
+    connection = psycopg.connect(server, autocommit=True)
+    atexit.register(connection.close)
+    return connection
 
 
 def named(url: str) -> str:

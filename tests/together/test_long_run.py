@@ -187,8 +187,7 @@ class LongRun:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-@pytest.mark.parametrize("window", [32_000, 200_000])
+@pytest.mark.parametrize(("provider", "window"), [("openai", 32_000), ("anthropic", 200_000)])
 def test_three_million_tokens_give_legal_requests_and_lose_nothing(provider: str, window: int, tmp_path: Path):
     run = LongRun(provider, window, tmp_path / "long.db")
     restarts = [len(script()) * part // 4 for part in (3, 2, 1)]
