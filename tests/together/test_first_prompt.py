@@ -55,9 +55,9 @@ def work_of(chat: Any, messages: list[Message]) -> int:
     return sum(entry.callcount for entry in profile.getstats())
 
 
-def first_prompt(policy: str, window: int = 12_000) -> Any:
+def first_prompt(policy: str) -> Any:
     return open_conversation(
-        "c", window=window, policy=policy, summarizer="digest" if policy in NEEDS_SUMMARIES else None
+        "c", window=12_000, policy=policy, summarizer="digest" if policy in NEEDS_SUMMARIES else None
     )
 
 
@@ -65,21 +65,21 @@ def first_prompt(policy: str, window: int = 12_000) -> Any:
     "policy", [pytest.param(name, marks=[pytest.mark.slow] * (name != "balanced")) for name in PRESETS]
 )
 def test_first_prompt_of_a_preset_is_linear(policy: str):
-    small, large = (work_of(first_prompt(policy, 6_000), turns(count)) for count in (500, 1_000))
+    small, large = (work_of(first_prompt(policy), turns(count)) for count in (1_000, 2_000))
     assert large < 3 * small
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_first_prompt_of_a_mechanism_is_linear(name: str):
-    small, large = (work_of(opened(name, window=6_000), steps(count)) for count in (300, 600))
+    small, large = (work_of(opened(name, window=12_000), steps(count)) for count in (600, 1_200))
     assert large < 3 * small
 
 
 def test_folds_copy_no_names_of_earlier_folds():
     """The names of a long history are many: a copy of them for each fold would make the first prompt quadratic."""
     sizes = []
-    for count in (500, 1_000):
-        chat = open_conversation("c", window=6_000, policy=(fold(protect=200, stretch=100),))
+    for count in (1_000, 2_000):
+        chat = open_conversation("c", window=12_000, policy=(fold(protect=200, stretch=100),))
         chat.append(steps(count, name="folded"))  # Texts that no other test has left in a cache.
         tracemalloc.start()
         chat.prepare()

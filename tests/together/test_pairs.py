@@ -17,11 +17,11 @@ PAIRS = list(permutations(MECHANISMS, 2))
 """In both orders: whoever puts a list of policies together is not bound to the order of the pipeline."""
 ORDERED = list(combinations(MECHANISMS, 2))
 CASES = [
-    *[(names, "anthropic") for names in ORDERED],
-    *[pytest.param((names, "openai"), marks=pytest.mark.slow) for names in ORDERED],
-    *[pytest.param((names, "anthropic"), marks=pytest.mark.slow) for names in PAIRS if names not in ORDERED],
+    pytest.param((names, provider), marks=[pytest.mark.slow] * ((names in ORDERED) == (provider == "anthropic")))
+    for names in PAIRS
+    for provider in ("openai", "anthropic")
 ]
-"""A quick run takes the order of the pipeline, and one provider."""
+"""A quick run has each order with one of the providers."""
 
 
 def prepared(names: tuple[str, str], provider: str) -> Conversation:
