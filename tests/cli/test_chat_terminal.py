@@ -218,6 +218,7 @@ def test_line_editor_names_its_missing_extra(monkeypatch):
         LineEditor()
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
     session.until("\n> ")
     session.type("count to 2000\n")  # More than a terminal holds that nobody reads: it does not end before.

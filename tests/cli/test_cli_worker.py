@@ -89,7 +89,7 @@ class TestWithAQueue:
             (failed, "", "failed"),
         ]
 
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
     def test_signal_ends_the_worker(self, postgres_url: str, number: int) -> None:
         child = python("-m", "foveate", "worker", "--store", postgres_url, "--summarizer", "digest")
         assert child.stderr is not None

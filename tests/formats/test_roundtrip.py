@@ -382,7 +382,7 @@ def nearly_right(draw: st.DrawFn) -> Any:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=settings.default.max_examples)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(wire=nearly_right() | anything)
 def test_any_input_is_refused_or_comes_back(name: str, wire: Any):
     format = get_format(name)

@@ -121,13 +121,13 @@ def test_a_hundred_calls_stay_in_the_window(provider: str, stream: bool):
 @pytest.mark.parametrize("provider", list(RUNS))
 def test_the_history_holds_every_message_once_and_every_bill(provider: str, tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"
-    model = ScriptedModel(reader(12), provider)
+    model = ScriptedModel(reader(8), provider)
     with StubServer(model) as server, client_of(provider, server, store=url) as client, conversation("logs"):
         RUNS[provider](client, first_list(), stream=provider == "anthropic")
     with foveate.open_conversation("logs", store=url, window=WINDOW, format=provider) as chat:
         results = [row.message.text for row in chat.history() if row.message.role == "tool"]
-        assert results == [log_text(number) for number in range(12)]
-        assert chat.totals().calls == 13
+        assert results == [log_text(number) for number in range(8)]
+        assert chat.totals().calls == 9
         usage = chat.totals().usage
         billed = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
         assert billed == sum(bill.total for bill in model.billed)
@@ -148,7 +148,7 @@ def test_a_program_that_starts_again_goes_on(tmp_path: Path):
         assert len(store.names("")) == 1
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("stream", [pytest.param(False, marks=pytest.mark.slow), True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("provider", list(RUNS))
 def test_the_model_may_expand_and_the_program_sees_nothing_of_it(provider: str, stream: bool, tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"

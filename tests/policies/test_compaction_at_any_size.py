@@ -202,7 +202,9 @@ def test_a_tiny_view_that_fits_is_left_alone(window: int):
     assert policies_of(conversation) == set()
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(
+    "window", [2_000, *(pytest.param(size, marks=pytest.mark.slow) for size in (4_000, 8_000, 32_000))]
+)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_rule_survives_ten_summaries(preset: str, window: int):
     """The questions hold no other rules: made-up sentences with `only` or `limit` would fill a small summary."""
