@@ -232,7 +232,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("small_steps")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings.default.max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     history=histories() | runs(max_size=20),
     later=histories(max_size=4) | runs(max_size=3),

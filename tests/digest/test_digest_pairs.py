@@ -131,7 +131,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=settings.default.max_examples)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(value=st.dictionaries(st.text("abcxyz_", min_size=1, max_size=8), VALUES, min_size=4, max_size=9))
 def test_every_pair_that_a_digest_of_json_shows_is_in_the_text(value):
     text = json.dumps(value)

@@ -183,7 +183,7 @@ def test_an_unchanged_request_asks_to_drop_bound_thinking(monkeypatch, model: st
 
 @by_thirds
 def test_no_failure_of_the_store_loses_an_answer(n: int, monkeypatch, tmp_path: Path):
-    """Fail each operation of the store once, in a conversation of three requests."""
+    """One operation of the store fails, in a conversation of three requests."""
     real = open_store
     while True:
         countdown = Countdown(n)

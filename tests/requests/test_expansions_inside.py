@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Message, ToolCall
@@ -448,6 +448,7 @@ def replies(draw: st.DrawFn) -> list[Message]:
     return made
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.sampled_from(FORMATS), replies(), st.sampled_from([0, 7, 10**6]), st.data())
 def test_every_client_sees_legal_answers_and_its_list_changes_nothing(
     format: str, script: list[Message], size: int, data: st.DataObject
