@@ -1,4 +1,4 @@
-"""The MCP server of `mcp_server.py` without a package, which starts in a few milliseconds. It has the same tools.
+"""The MCP server of `mcp_server.py` without a package, whose import takes a second. It has the same tools.
 
 Argument: the file that lists what was carried out. Each call runs in its own thread, because some never end.
 """
