@@ -104,7 +104,7 @@ def test_retention_job_runs_on_a_schedule() -> None:
 
 
 def test_invalid_retention_job_is_refused() -> None:
-    with pytest.raises(BadSetting, match="ages= is allowed for 'age' only"):
+    with pytest.raises(BadSetting, match="ages= is no argument of the job 'erase'"):
         enqueue(URL, "one", "erase", ages={"all": "9 days"})
     with pytest.raises(BadSetting, match="Write 90 days"):
         enqueue(URL, "one", "age", ages={"all": "soon"})

@@ -24,7 +24,7 @@ from foveate.errors import BadSetting, NoSuchConversation, NoSummary
 from foveate.open import Options, open_conversation
 from foveate.ops.worker import Backoff, CompactionJob, ErasureJob, VacuumJob, Worker, enqueue
 from foveate.ops.worker.jobs import OpenSettings, compact, run_job
-from foveate.ops.worker.queue import QUEUE, defer
+from foveate.ops.worker.queue import QUEUE, What, defer
 from foveate.ops.worker.worker import make_app, until_empty
 from foveate.stores.memory import MemoryStore
 from foveate.testing import text_of
@@ -272,6 +272,24 @@ def test_erasing_an_unknown_conversation_or_tenant_does_nothing() -> None:
 
 def test_room_is_given_back() -> None:
     assert run_job(filled(), VacuumJob(), OpenSettings("digest"), is_last=False) == "done"
+
+
+@pytest.mark.parametrize(
+    ("conversation", "what", "arguments"),
+    [
+        ("c", "erase", {"number": 0}),
+        ("c", "erase", {"focus": "the address"}),
+        ("c", "erase", {"now": True}),
+        ("", "erase-tenant", {"tenant": "acme", "handle": "m3"}),
+        ("c", "age", {"handle": "m3", "ages": {"all": "9 days"}}),
+        ("c", "compact", {"handle": "m3-m9"}),
+        ("", "vacuum", {"reason": "asked to"}),
+    ],
+)
+def test_arguments_of_another_job_are_refused(conversation: str, what: What, arguments: dict[str, Any]) -> None:
+    """They were ignored, so that an erasure of some messages could become one of the whole conversation."""
+    with pytest.raises(BadSetting, match=f"= is no argument of the job '{what}'. Leave it out; its arguments are: "):
+        enqueue("postgresql://x", conversation, what, **arguments)
 
 
 @pytest.mark.parametrize(

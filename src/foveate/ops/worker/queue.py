@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -28,6 +29,15 @@ ERASING_FIRST = 10
 
 What = Literal["age", "compact", "erase", "erase-tenant", "vacuum"]
 """The kinds of jobs: for a conversation, for a tenant, or for the whole store."""
+
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "age": ("ages", "who", "reason"),
+    "compact": ("focus", "now", "number"),
+    "erase": ("handle", "who", "reason"),
+    "erase-tenant": ("who", "reason"),
+    "vacuum": (),
+}
+"""The arguments of each job besides the conversation and the tenant."""
 
 _PATH = "SELECT current_setting('search_path')"
 _SET_PATH = "SELECT set_config('search_path', %s, true)"
@@ -157,7 +167,7 @@ def enqueue(
     for both. `age`: apply retention rules to a conversation or, with "", to all of the tenant; `ages` as for
     `Conversation.age`, None: those of the worker.
 
-    Raises BadSetting for wrong values, and StoreError if the database cannot be used.
+    Raises BadSetting for wrong values and for arguments of another job, and StoreError if the database cannot be used.
     """
     job = _job(conversation, what, tenant, focus, now, number, handle, who, reason, ages)
     if isinstance(store, Queue):
@@ -228,8 +238,13 @@ def _job(
     validate.instance("now=", now, bool, "True or False")
     if number is not None:
         validate.integer("number= (of an edit)", number)
-    if ages is not None and what != "age":
-        raise BadSetting(f"ages= is allowed for 'age' only, not for {what!r:.60}.")
+    # An ignored argument may widen a job: `erase` with a `number` would erase the whole conversation.
+    given = {"focus": focus, "now": now, "number": number, "handle": handle, "who": who, "reason": reason, "ages": ages}
+    taken = _ARGUMENTS.get(what, tuple(given))
+    for name, value in given.items():
+        if name not in taken and not (value is None or value is False or value == ""):
+            allowed = ", ".join(f"{each}=" for each in taken) or "none"
+            raise BadSetting(f"{name}= is no argument of the job {what!r}. Leave it out; its arguments are: {allowed}.")
     if what in ("compact", "erase") and not conversation:
         raise BadSetting(f"{what!r} needs the name of a conversation.")
     if what in ("erase-tenant", "vacuum") and conversation:
