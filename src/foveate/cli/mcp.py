@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
-from .options import settings_of, store_url
+
+if TYPE_CHECKING:
+    from ..replay.recordings.session_folders import Client
 
 __all__ = ["mcp"]
 
@@ -68,18 +71,20 @@ def mcp(
     if claude_code or codex:
         if names or all_ or store is not None or (claude_code and codex):
             raise BadSetting("Choose one of --claude-code, --codex, and conversations of a store.")
-        source = SessionFiles("claude-code" if claude_code else "codex", project)
+        client: Client = "claude-code" if claude_code else "codex"
+        source = SessionFiles(client, project)
+        if project is not None and not project.exists() and not source.names():
+            raise BadSetting(f"There is no folder {project}, and {client} recorded no session in it.")
     else:
         if project is not None:
             raise BadSetting("--project belongs to --claude-code and --codex.")
-        settings = settings_of()
-        source = StoredConversations(
-            settings["store"] if store is None else store_url(store),
-            names,
-            all_names=all_,
-            tenant=settings["tenant"] if tenant is None else tenant,
-            window=window,
-        )
+        from .db.target import Where, check_exists, located
+
+        url, place, owner = located(Where(store, tenant))
+        check_exists(place)
+        source = StoredConversations(url, names, all_names=all_, tenant=owner, window=window)
+    if http is not None:
+        _check_address(host, http)
     if http is None:
         build_server(source).run("stdio")
         return 0
@@ -90,7 +95,18 @@ def mcp(
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(32)
     if not os.environ.get(TOKEN):
         print(f"{TOKEN} is not set. The token of this run is {token}", file=sys.stderr)
-    url = f"http://{host}:{http}"
-    print(f"Serving {url}/mcp", file=sys.stderr)
-    build_server(source, **protected(token, url)).run("streamable-http", host=host, port=http)
+    address = f"http://{host}:{http}"
+    print(f"Serving {address}/mcp", file=sys.stderr)
+    build_server(source, **protected(token, address)).run("streamable-http", host=host, port=http)
     return 0
+
+
+def _check_address(host: str, port: int) -> None:
+    """Raise BadSetting if no server can listen there."""
+    if not 0 < port < 65_536:
+        raise BadSetting(f"--http must be a port from 1 to 65535, not {port}.")
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (")[0]
+        raise BadSetting(f"The server cannot listen at {host}:{port}: {reason}. Choose another port.") from error

@@ -21,7 +21,18 @@ from ..options import settings_of, store_url
 if TYPE_CHECKING:
     from ...stores import Place
 
-__all__ = ["NOWHERE", "NO_CONVERSATIONS", "AsJson", "Url", "Where", "check_names", "located", "opened", "print_json"]
+__all__ = [
+    "NOWHERE",
+    "NO_CONVERSATIONS",
+    "AsJson",
+    "Url",
+    "Where",
+    "check_exists",
+    "check_names",
+    "located",
+    "opened",
+    "print_json",
+]
 
 _URL_HELP = "The database: a SQLite file or a URL (default: from the settings)."
 Url = Annotated[str | None, Parameter(name="--store", help=_URL_HELP)]
@@ -55,10 +66,10 @@ def opened(where: Where, *, create: bool = False, reads: bool = False) -> Iterat
     from ...stores import readable
 
     url, place, tenant = located(where)
+    if not create:
+        check_exists(place)
     file = Path(place.path).expanduser() if place.kind == "sqlite" else None
     is_new = file is not None and not file.exists()
-    if is_new and not create:
-        raise BadSetting(f"There is no database {place.path}.")
     store = open_store(readable(url) if reads else url)
     try:
         yield store, tenant
@@ -91,6 +102,12 @@ def located(where: Where) -> tuple[str, Place, str]:
     tenant = settings["tenant"] if where.tenant is None else where.tenant
     check_texts("conversation", tenant=tenant)
     return url, place, tenant
+
+
+def check_exists(place: Place) -> None:
+    """Raise BadSetting for a SQLite file that is not there: opening it would create an empty database."""
+    if place.kind == "sqlite" and not Path(place.path).expanduser().exists():
+        raise BadSetting(f"There is no database {place.path}.")
 
 
 def check_names(conversations: Iterable[str]) -> None:
