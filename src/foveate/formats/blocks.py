@@ -30,6 +30,7 @@ __all__ = [
     "is_sendable",
     "make_extra",
     "media_label",
+    "refuse_error",
     "sent_fields",
     "wrong_type",
 ]
@@ -119,6 +120,18 @@ def sent_fields(extra: Extra | None, format: str, documented: Container[str], pr
         return {}
     fields = extra_fields(extra, format)
     return fields if profile.unknown_keys else {key: value for key, value in fields.items() if key in documented}
+
+
+def refuse_error(reply: Mapping[str, Any]) -> None:
+    """Raise BadMessage if a reply is the error of a provider. Gateways send errors with the status 200, too."""
+    error = reply.get("error")
+    if isinstance(error, Mapping):
+        facts = [error.get(key) for key in ("code", "type", "status", "message")]
+        error = ": ".join(str(fact) for fact in facts if isinstance(fact, str | int) and fact != "")
+    if isinstance(error, str) and error:
+        raise BadMessage(
+            f"The reply is an error, {error[:500]!r}. There is nothing to record. Correct the request or send it again."
+        )
 
 
 def wrong_type(where: str, value: object, wanted: str) -> BadMessage:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, wrong_type
+from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 
 __all__ = ["NAME", "read", "read_reply"]
@@ -85,6 +85,7 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
     """Return the assistant message and the billed usage of a response of the Messages API."""
     fields = as_dict(reply, "reply")
     if fields.get("role") != "assistant":
+        refuse_error(fields)
         raise BadMessage(
             f"reply.role is {describe(fields.get('role'))}; a reply of the Messages API has the role assistant. "
             "Pass the whole response. For a stream, pass its final message."

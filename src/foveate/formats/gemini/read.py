@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import as_dict, as_list, describe, get_string, make_extra, wrong_type
+from ..blocks import as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 
 __all__ = ["CALL", "NAME", "PLACEHOLDERS", "RESPONSE", "SIGNATURE", "fields_of", "read", "read_parts", "read_reply"]
@@ -129,6 +129,7 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
 
 
 def _no_candidate(fields: dict[str, Any]) -> BadMessage:
+    refuse_error(fields)
     feedback = fields_of(fields.get("promptFeedback") or {}, "reply.promptFeedback")
     if reason := feedback.get("blockReason"):
         return BadMessage(

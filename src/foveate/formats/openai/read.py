@@ -14,7 +14,7 @@ from typing import Any
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, wrong_type
+from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 
 __all__ = ["MESSAGE_KEYS", "NAME", "TOOL_CALL", "read", "read_parts", "read_reply", "unmarked"]
@@ -170,6 +170,8 @@ def read(message: object) -> tuple[Message, ...]:
 def read_reply(reply: object) -> tuple[Message, Usage]:
     """Return the assistant message and the billed usage of a chat completion, or of its message alone."""
     fields = as_dict(reply, "reply")
+    if not fields.get("choices") and fields.get("role") != "assistant":
+        refuse_error(fields)
     if "choices" not in fields:
         message: dict[str, Any] = fields
     else:

@@ -16,7 +16,7 @@ from typing import Any
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, wrong_type
+from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 from .items import group, is_of_model, kind_of, own_id, runs_at_provider
 
@@ -90,6 +90,7 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
     """Return the assistant message and the billed usage of a response."""
     response = as_dict(reply, "reply")
     if not isinstance(response.get("output"), list | tuple):
+        refuse_error(response)
         raise BadMessage(
             f"reply.output is {describe(response.get('output'))}. Pass the whole response of client.responses.create. "
             'For a stream, pass gather("openai_responses").whole().'
