@@ -126,7 +126,7 @@ class Editor:
         places = state.store.locate(state.head, named)
         unknown = [id for id in named if id not in places]
         if unknown:
-            raise BadEdit(f"This conversation has no message {unknown[0]!r}.")
+            raise BadEdit(f"This conversation has no message with the id {unknown[0]!r}.")
         unpinned = {edit.target.message for edit in edits if isinstance(edit, Unpin)}
         for edit in edits:
             if isinstance(edit, Replace | Hide) and isinstance(edit.target, Target):

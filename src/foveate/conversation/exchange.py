@@ -81,6 +81,8 @@ class Exchange:
         self._choice: ModelChoice = (None, None)  # model and window of the last request
         self._has_offer = False  # Whether there was a request yet
         self._warned: set[Terms] = set()  # Terms of messages without effect that were reported
+        self.is_closed = False
+        """Whether the conversation closed its store. Without edits, a request would not touch the store."""
 
     @contextmanager
     def owned_by(self, owner: str) -> Iterator[None]:
@@ -199,7 +201,7 @@ class Exchange:
             )
         self.use_model(choice)
         self._choice, self._may_expand = choice, may_expand
-        system, tools = _plain_text(system), validate.tools(tools)  # SDKs pass None for no tools.
+        system, tools = validate.system_prompt(system), validate.tools(tools)  # SDKs pass None for no tools.
         self.weigh(system, tools)
         if messages is not None:
             self.follow(messages)
@@ -215,6 +217,8 @@ class Exchange:
 
     def use_model(self, choice: ModelChoice) -> None:
         """Use the model and the window that a request names."""
+        if self.is_closed:
+            raise StoreError("This conversation was closed. Open it again.")
         model, window = choice
         if model is not None:
             model = validate.text("model=", model)
@@ -266,7 +270,7 @@ class Exchange:
 
     def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
         """Note the size of system prompt and tools, and whether they offer `expand`."""
-        system, tools = self._with_expand(_plain_text(system), validate.tools(tools))
+        system, tools = self._with_expand(validate.system_prompt(system), validate.tools(tools))
         self._state.own_offer = offers_expand(tools)
         self._state.limits.weigh(system, tools, self._state.counter)
 
@@ -455,8 +459,3 @@ def _is_system(item: object) -> bool:
     """Return whether an item of a caller's list is a system message."""
     role = item.get("role") if isinstance(item, dict) else getattr(item, "role", None)
     return role in ("system", "developer")
-
-
-def _plain_text(system: object) -> object:
-    """Return a system prompt, as a plain `str` if it is a string of a derived type."""
-    return str.__str__(system) if isinstance(system, str) else system

@@ -377,11 +377,13 @@ class Session:
         return sorted((event for event in events if event.time >= since), key=lambda event: (event.time, event.turn))
 
     def explain(self, handle: str | int) -> str:
-        """Return why a message looks as it does in the view."""
+        """Return why the messages of a handle look as they do in the view."""
         parsed, rows = self.editor.rows_of(handle)
         released = {row.id for row in rows if row.is_released}
         by_number = {number: record for record in self.records() for number, _ in record.numbered()}
-        entries = [entry for entry in self.state.view().entries if entry.position <= parsed.first <= entry.last]
+        entries = [
+            entry for entry in self.state.view().entries if entry.position <= parsed.last and parsed.first <= entry.last
+        ]
         if not entries:
             unshown = f"{handle} is not shown: its content is blank or an edit hides it."
             return f"{unshown}\n{RELEASED}" if released else unshown

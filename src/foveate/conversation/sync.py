@@ -537,6 +537,7 @@ class Conversation:
         self._session.prefetch.close()
         self._session.save_at_close()
         if self._owns_store:
+            self._session.exchange.is_closed = True
             self._session.state.store.close()
 
     def __enter__(self) -> Conversation:

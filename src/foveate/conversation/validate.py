@@ -9,15 +9,16 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
+from types import UnionType
 from typing import Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
 
 from ..core import wire
-from ..core.edits import Edit, Record
+from ..core.edits import Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
 from ..core.enrich import retained_parts
-from ..core.messages import Media, Message
+from ..core.messages import Media, Message, Text
 from ..core.metadata import encode_metadata, is_metadata
 from ..core.scalars import plain_scalar
 from ..core.stamps import Origin, PartRetention, Usage
@@ -37,6 +38,7 @@ __all__ = [
     "origin",
     "part_retention",
     "retention_fits",
+    "system_prompt",
     "text",
     "tools",
     "usage",
@@ -47,6 +49,8 @@ T = TypeVar("T")
 _message = msgspec.json.Decoder(Message)  # Strict: a store ignores unknown fields, but a caller's typo is refused.
 MIN_WINDOW = 1_000
 """Tokens. A smaller window has no room for a system prompt, a request and an answer."""
+_NO_OBJECTS = (str, bytes, int, float, list, tuple)
+"""Types of values that are no objects of JSON, or none that a wire message has."""
 _MAX_INTEGER = 2**63 - 1
 """The largest integer that every store can keep."""
 
@@ -55,7 +59,9 @@ def integer(name: str, value: object, least: int = 0) -> int:
     """Return `value` as an int if it is an integer of at least `least`. Raises BadSetting."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         number: int = plain_scalar(value)
-        if least <= number <= _MAX_INTEGER:
+        if number > _MAX_INTEGER:
+            raise BadSetting(f"{name} must be at most 2**63 - 1, not {reprlib.repr(value)}.")
+        if number >= least:
             return number
     raise BadSetting(f"{name} must be a whole number of {least} or more, not {reprlib.repr(value)}.")
 
@@ -104,11 +110,26 @@ def tools(value: object) -> Sequence[Any]:
     """Return the definitions of tools as a list or tuple; None stands for no tools. Raises BadSetting."""
     if value is None:
         return ()
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
-        return list(value)
-    raise BadSetting(f"tools= must be a list with the definitions of tools, not {reprlib.repr(value)}.")
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        raise BadSetting(f"tools= must be a list with the definitions of tools, not {reprlib.repr(value)}.")
+    definitions = value if isinstance(value, list | tuple) else list(value)
+    for number, tool in enumerate(definitions):
+        if tool is None or isinstance(tool, _NO_OBJECTS):
+            raise BadSetting(f"tools[{number}] must be the definition of a tool, an object, not {reprlib.repr(tool)}.")
+    return definitions
+
+
+def system_prompt(value: object) -> object:
+    """Return a system prompt, as a plain `str` if it is a string of a derived type. Raises BadSetting.
+
+    The format reads its blocks, but only after edits were committed: what no format reads is refused before.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if item is not None and not isinstance(item, str) and isinstance(item, _NO_OBJECTS):
+            raise BadSetting(f"system= must be a text, or a list of texts and blocks; it holds {reprlib.repr(item)}.")
+    return value
 
 
 def function(name: str, value: object) -> None:
@@ -202,10 +223,33 @@ def edits(values: tuple[Any, ...]) -> tuple[Edit, ...]:
         except BadEdit:
             raise
         except Exception as error:
-            raise BadEdit(f"An edit has a field of the wrong kind: {_describe(error)}.") from error
+            raise BadEdit(_wrong_field(value, error)) from error
         if read[-1] != value and (name := _bytes_in(value)):
             raise BadEdit(f"{name} of an edit is bytes, not a text. Decode it: data.decode().")
     return tuple(read)
+
+
+def _wrong_field(edit: Edit, error: Exception) -> str:
+    """Return what is wrong with a field of an edit. The decoder speaks of arrays, which users do not write."""
+    name = type(edit).__name__
+    if isinstance(edit, Replace) and not _are(edit.content, Text | Media):
+        return f"Replace(content=...) must be a tuple of Text and Media values, not {reprlib.repr(edit.content)}."
+    wanted = "Span(first, last)" if isinstance(edit, Summarize) else "Target(id)"
+    if isinstance(edit, Hide | Restore):
+        wanted += " or Span(first, last)"
+    for field in {"target", "targets", "span"}.intersection(edit.__struct_fields__):
+        value = getattr(edit, field)
+        if not _are(value if field == "targets" else (value,), Target | Span):
+            return (
+                f"{name}({field}=...) must be {wanted} with ids of messages, not {reprlib.repr(value)}. The id of "
+                f"m3 is chat.history()[2].id."
+            )
+    return f"{name} has a field of the wrong kind: {_describe(error)}."
+
+
+def _are(values: object, kinds: UnionType) -> bool:
+    """Return whether this is a list or tuple of values of these kinds."""
+    return isinstance(values, list | tuple) and all(isinstance(value, kinds) for value in values)
 
 
 def _bytes_in(value: object, name: str = "") -> str:

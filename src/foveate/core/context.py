@@ -62,7 +62,7 @@ class Context(Struct, frozen=True):
     reserve: int
     """Tokens reserved for the answer."""
     entries: int
-    """Number of visible messages."""
+    """Number of visible messages. A summary is one; a placeholder for a missing answer is none."""
     messages: int
     """Number of messages in the history."""
     overhead: int
@@ -180,7 +180,7 @@ def measure_context(
         corrected,
         budget.window if has_window else None,
         budget.reserve if has_window else 0,
-        len(view),
+        sum(entry.kind not in ("stand-in", "continuation") for entry in view),
         messages,
         corrected.get("tools", 0) + round((budget.overhead - min(tools, budget.overhead)) * budget.scale),
         round(totals.tokens_history * budget.scale),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from msgspec import Struct
 
+from ..conversation import validate
 from ..conversation.plugins import Plugin, plugin_policies
 from ..core.events import Event
 from ..core.planner import Policy, Stage
 from ..core.profiles import Profile
 from ..core.view import Prices
+from ..errors import BadSetting
 from ..expand.expander import Place
 from ..models.known import format_of_model
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
@@ -101,6 +103,7 @@ def resolve(
     **keywords: Any,
 ) -> ResolvedOptions:
     """Merge keywords with the environment, `foveate.toml` and the preset. Raises BadSetting."""
+    _check_keywords(**keywords)
     is_plain = settings is None and not plugins and not _is_mixed(policy)
     if is_plain and not os.path.lexists("foveate.toml") and not any(map(_is_ours, os.environ)):
         return _resolve_keywords(DEFAULT_PRESET if policy is None else policy, keywords)
@@ -117,6 +120,22 @@ def resolve(
         values["expand"] = False
     off = frozenset(name for name in MECHANISMS.values() if merged.is_switched_off(name))
     return ResolvedOptions(policies, merged.floor(), switched_off=off, **values)
+
+
+def _check_keywords(
+    *, model: object, window: object, reserve: object, expand: object, expand_where: object, **_: object
+) -> None:
+    """Raise BadSetting for a keyword of the wrong kind: the same error with and without other sources of settings."""
+    if model is not None:
+        validate.text("model=", model)
+    if window is not None:
+        validate.window(window)
+    if reserve is not None:
+        validate.integer("reserve= (tokens)", reserve)
+    if expand is not None:
+        validate.instance("expand=", expand, bool, "True or False")
+    if expand_where is not None and expand_where not in get_args(Place):
+        raise BadSetting(f"expand_where= is {expand_where!r:.60}. Pass one of {', '.join(get_args(Place))}.")
 
 
 def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> ResolvedOptions:

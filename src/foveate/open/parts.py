@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..background.threads import Threads
 from ..conversation import Session, validate
@@ -19,8 +19,8 @@ from ..core.catalog import Prompt
 from ..core.profiles import Profile, adjusted_to_model, profile_for, window_of
 from ..core.view import Prices
 from ..counters import counter_for, counter_named
-from ..errors import BadSetting, UnknownWindow
-from ..expand.expander import ExpandOptions, Place
+from ..errors import UnknownWindow
+from ..expand.expander import ExpandOptions
 from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
 from ..policies import check_compatible, idle_notes, select_active
@@ -157,17 +157,6 @@ class Parts(NamedTuple):
             validate.has_methods("store=", resolved.store, methods, "a URL such as sqlite:///chat.db or a Store")
         if not isinstance(resolved.format, str):
             validate.has_methods("format=", resolved.format, ("parse", "prompt"), "the name of a format or a Format")
-        validate.text("model=", resolved.model)
-        if resolved.expand is not None:
-            validate.instance("expand=", resolved.expand, bool, "True or False")
-        if resolved.expand_where not in get_args(Place):
-            raise BadSetting(
-                f"expand_where= is {resolved.expand_where!r:.60}. Pass one of {', '.join(get_args(Place))}."
-            )
-        if resolved.window is not None:
-            validate.window(resolved.window)
-        if resolved.reserve is not None:
-            validate.integer("reserve= (tokens)", resolved.reserve)
         if options.profile is not None:
             validate.instance("profile=", options.profile, Profile, "a Profile")
         if options.prices is not None:

@@ -106,8 +106,12 @@ def _merge_fields(levels: Sequence[Lease]) -> Lease:
 # ------------------------------------------------------------------------------------------------------ allowed values
 
 
+_MOST = 2**64 - 1
+"""The largest number that a stamp can hold."""
+
+
 def _whole_number(least: int) -> Callable[[Any], bool]:
-    return lambda value: value is None or (type(value) is int and value >= least)
+    return lambda value: value is None or (type(value) is int and least <= value <= _MOST)
 
 
 def _one_of(words: Sequence[str]) -> Callable[[Any], bool]:
@@ -119,10 +123,10 @@ def _is_text(value: object) -> bool:
 
 
 _ALLOWED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "expiration_turns": (_whole_number(0), "a whole number of 0 or more, or None"),
+    "expiration_turns": (_whole_number(0), "a whole number from 0 to 2**64 - 1, or None"),
     "expiration_mode": (_one_of(_MODES), f"one of {', '.join(_MODES)}, or None"),
     "compact_mode": (_one_of(_COMPACT_MODES), f"one of {', '.join(_COMPACT_MODES)}, or None"),
-    "compact_length": (_whole_number(1), "a whole number of 1 or more, or None"),
+    "compact_length": (_whole_number(1), "a whole number from 1 to 2**64 - 1, or None"),
     "compact_prompt_id": (lambda value: value is None or _is_text(value), "the name of a prompt, or None"),
     "disable_expiration": (lambda value: isinstance(value, bool), "True or False"),
     "preserve_original": (lambda value: value is None or isinstance(value, bool), "True, False or None"),
