@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypedDict
 
 import msgspec
@@ -334,6 +335,20 @@ def unknown(x: Nope) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 def own(x: Adder) -> None: ...
 
 
+def path(x: Path | None) -> None: ...
+
+
+def described(x: Annotated[Path, "A file."]) -> None: ...
+
+
+@dataclasses.dataclass
+class Files:
+    folders: dict[str, list[Path]]
+
+
+def nested(x: Files) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -343,7 +358,10 @@ def own(x: Adder) -> None: ...
         (by_place, "takes x, but models pass arguments by name only"),
         (foreign, "'é' of the tool foreign cannot be the name of a parameter"),
         (unknown, "An annotation of the tool unknown cannot be read: name 'Nope' is not defined"),
-        (own, "The parameters of the tool own cannot be expressed in JSON"),
+        (own, "The parameter x of the tool own uses the type Adder, which has no form in JSON. Use a str, a number"),
+        (path, "The parameter x of the tool path uses the type Path, .* and convert the value in the function."),
+        (described, "The parameter x of the tool described uses the type Path"),
+        (nested, "The parameter x of the tool nested uses the type Path"),
         (lambda: 1, "'<lambda>' cannot be the name of a tool"),
         (Adder(), "'' cannot be the name of a tool"),
         (3, "The argument of tool\\(\\) must be something that can be called"),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
+import msgspec.inspect
 from msgspec import UNSET, Struct, UnsetType
 
 from ..errors import BadSetting
@@ -39,6 +40,12 @@ def parameters_of(
     fields: list[tuple[str, Any, Any]] = []
     for parameter in signature.parameters.values():
         kind = _kind(parameter, hints, name)
+        if foreign := next(_foreign_types(kind), None):
+            raise BadSetting(
+                f"The parameter {parameter.name} of the tool {name} uses the type {foreign.__name__}, which has no "
+                "form in JSON. Use a str, a number, a bool, a list, a dict, a dataclass or a Struct of msgspec, and "
+                "convert the value in the function."
+            )
         if parameter.default is parameter.empty:
             fields.append((parameter.name, kind, ...))
         else:  # An argument that is left out is not passed on, so that the function's own default applies.
@@ -103,6 +110,24 @@ def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) -> 
             inner = Annotated[inner, meta]
         return inner
     return kind
+
+
+def _foreign_types(kind: Any) -> Iterator[type]:
+    """Yield the classes in a type that msgspec does not know, such as `Path` and models of pydantic."""
+    try:
+        waiting: list[Any] = [msgspec.inspect.type_info(kind)]
+    except Exception:  # The schema is refused, with the reason.
+        return
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, msgspec.inspect.CustomType):
+            yield node.cls
+        elif isinstance(node, tuple):
+            waiting += node
+        elif isinstance(node, Struct) and id(node) not in seen:  # Types may contain themselves.
+            seen.add(id(node))
+            waiting += (getattr(node, field) for field in node.__struct_fields__)
 
 
 def _unreferenced(schema: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from types import UnionType
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -232,14 +231,14 @@ def edits(values: tuple[Any, ...]) -> tuple[Edit, ...]:
 def _wrong_field(edit: Edit, error: Exception) -> str:
     """Return what is wrong with a field of an edit. The decoder speaks of arrays, which users do not write."""
     name = type(edit).__name__
-    if isinstance(edit, Replace) and not _are(edit.content, Text | Media):
+    if isinstance(edit, Replace) and not _are(edit.content, (Text, Media)):
         return f"Replace(content=...) must be a tuple of Text and Media values, not {reprlib.repr(edit.content)}."
     wanted = "Span(first, last)" if isinstance(edit, Summarize) else "Target(id)"
     if isinstance(edit, Hide | Restore):
         wanted += " or Span(first, last)"
     for field in {"target", "targets", "span"}.intersection(edit.__struct_fields__):
         value = getattr(edit, field)
-        if not _are(value if field == "targets" else (value,), Target | Span):
+        if not _are(value if field == "targets" else (value,), (Target, Span)):
             return (
                 f"{name}({field}=...) must be {wanted} with ids of messages, not {reprlib.repr(value)}. The id of "
                 f"m3 is chat.history()[2].id."
@@ -247,7 +246,7 @@ def _wrong_field(edit: Edit, error: Exception) -> str:
     return f"{name} has a field of the wrong kind: {_describe(error)}."
 
 
-def _are(values: object, kinds: UnionType) -> bool:
+def _are(values: object, kinds: tuple[type, ...]) -> bool:
     """Return whether this is a list or tuple of values of these kinds."""
     return isinstance(values, list | tuple) and all(isinstance(value, kinds) for value in values)
 
