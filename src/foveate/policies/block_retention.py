@@ -21,6 +21,7 @@ from ..core.planner import Policy
 from ..core.stamps import PartRetention, Retention
 from ..core.view import Entry, View
 from ..errors import BadMessage, BadSetting
+from .kinds import check_kinds
 from .placeholders import placeholder as fill
 
 __all__ = ["NOT_KEPT", "POLICY", "BlockRetention", "PluginRetention", "retain_blocks"]
@@ -62,6 +63,7 @@ _RETAINED = selecting(lambda entry: bool(entry.stamp.retention))
 """For a plugin that the program sets nothing for."""
 
 
+@check_kinds
 def retain_blocks(*, plugins: Mapping[str, PluginRetention] = {}, placeholder: str = NOT_KEPT) -> Policy:
     """Return a policy that shows the parts of messages with retention for their calls only.
 

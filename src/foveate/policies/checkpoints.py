@@ -22,6 +22,7 @@ from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .frames import CHECKPOINT, PLAIN_CHECKPOINT, frame_summary, unframe_summary
+from .kinds import check_kinds
 from .names import names_needed_later
 from .span_selection import MessageNumbers, OldestSpan, select_oldest
 from .summary_input import build_summary_input, check_role
@@ -47,6 +48,7 @@ _PROMPT_TOKENS = 1_000
 """About the size of a summarizer's own prompt. In a very small window it cannot take that much."""
 
 
+@check_kinds
 def checkpoint(
     *,
     trigger_at: int = 100,

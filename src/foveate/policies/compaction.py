@@ -25,6 +25,7 @@ from ..digest import digest
 from ..errors import BadSetting, CompactionFailed
 from .binding import with_statements
 from .frames import COMPACTION, frame_summary, unframe_summary
+from .kinds import check_kinds
 from .names import names_needed_later
 from .placeholders import handle_of, is_whole, replacement
 from .span_selection import (
@@ -62,6 +63,7 @@ _LENGTH_FACTOR = 4
 """A summary that is more than so many times as long as requested is refused."""
 
 
+@check_kinds
 def compact_on_overflow(
     *,
     threshold: float = 1.0,

@@ -29,6 +29,7 @@ from ..core.sizes import MESSAGE_TOKENS, tokens_of
 from ..core.summaries import NeedsSummary
 from ..core.view import Entry, Prices, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 
 __all__ = ["when_it_pays"]
 
@@ -50,6 +51,7 @@ class _Wanted(NamedTuple):
     edit: Edit | NeedsSummary
 
 
+@check_kinds
 def when_it_pays(
     policy: Policy | Sequence[Policy],
     *,

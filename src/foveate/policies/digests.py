@@ -21,6 +21,7 @@ from ..core.results import read_actions
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting
+from .kinds import check_kinds
 from .names import RecentlyUsed, keep_naming_lines
 from .placeholders import handle_of, is_longer, is_whole, replacement, shrink_arguments, shrink_step
 from .result_worth import needed_results
@@ -57,6 +58,7 @@ _ShortForm = tuple[Path, str]
 """A part of a message, and the text that replaces it."""
 
 
+@check_kinds
 def shrink_to_digest(
     *,
     protect: TokenWindow = PROTECT,

@@ -17,6 +17,7 @@ from ..core.planner import Policy
 from ..core.results import native_message
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 from .placeholders import is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
 
@@ -44,6 +45,7 @@ _PIECES_MIN = 4
 """A text of fewer pieces is similar to no other."""
 
 
+@check_kinds
 def dedupe(*, least: int = LEAST, most_told: int = MOST_TOLD, placeholder: str = SAME) -> Policy:
     """Return a policy that replaces results which a newer result repeats.
 

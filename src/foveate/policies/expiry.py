@@ -27,6 +27,7 @@ from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.tool_names import add_tool_names_to
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 from .leases import SYSTEM_PROMPT, check_lease, expires, merge_leases
 from .placeholders import is_longer, placeholder
 
@@ -51,6 +52,7 @@ _NO_LEASES: Mapping[str, Lease] = {}
 _log = logging.getLogger("foveate")
 
 
+@check_kinds
 def expire_results(
     *,
     tools: Mapping[str, Lease] = _NO_LEASES,

@@ -27,6 +27,7 @@ from ..core.units import Units
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .fold_text import StepWriter
+from .kinds import check_kinds
 from .names import names_of
 from .result_worth import needed_results
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
@@ -48,6 +49,7 @@ _SAVED_SHARE_MIN = 0.3
 """Share of a stretch's tokens that folding must save."""
 
 
+@check_kinds
 def fold(
     *,
     protect: TokenWindow = PROTECT,

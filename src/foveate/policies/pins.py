@@ -16,12 +16,14 @@ from ..core.planner import Policy
 from ..core.tool_names import add_tool_names
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 
 __all__ = ["pin_newest", "pin_newest_as"]
 
 _NAME = "pins"
 
 
+@check_kinds
 def pin_newest(tools: Collection[str], keep: int = 1) -> Policy:
     """Return a policy that pins the newest `keep` results of each of these tools or actions, and their calls.
 

@@ -18,6 +18,7 @@ from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 from .placeholders import CLEARED, is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
 from .span_selection import check_token_windows, count_older, window_tokens
@@ -33,6 +34,7 @@ PART_MAX = 50_000
 """Tokens that one message counts for at most, since estimates of huge outputs may be far too high."""
 
 
+@check_kinds
 def prune_tool_outputs(
     *,
     protect: int | float = PROTECT,

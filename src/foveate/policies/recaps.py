@@ -26,6 +26,7 @@ from ..core.results import is_step_note
 from ..core.server_tools import ServerBlock, follow_uses, partner_of, server_blocks
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 from .placeholders import replacement
 
 __all__ = [
@@ -67,6 +68,7 @@ Compact = Callable[[Entry], str | None]
 """Returns the text that stands for an entry, or None for the rules of the policy."""
 
 
+@check_kinds
 def recap_batches(
     *,
     min_preserved_assistant_messages: int = PRESERVED,

@@ -17,6 +17,7 @@ from ..core.entry_facts import EntryFact
 from ..core.planner import CostlyPolicy, Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 from .placeholders import is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
 from .tool_kinds import (
@@ -48,6 +49,7 @@ _SIZE_RATIO = 4
 """A result of less than a quarter of the older one's size does not replace it: `unchanged`, `clicked`, `not found`."""
 
 
+@check_kinds
 def supersede(
     *,
     reads: Collection[str] = READS,

@@ -15,6 +15,7 @@ from ..core.messages import Media, Text, ToolResult
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .kinds import check_kinds
 from .placeholders import OMITTED, is_longer, is_whole, placeholder, replacement
 
 __all__ = ["IMAGE_OMITTED", "filter_tool_results"]
@@ -23,6 +24,7 @@ IMAGE_OMITTED = '[Image omitted: {about}expand("{handle}")]'
 """Template for an image, a document or a sound. Without `{handle}` it is used only if no other content is left."""
 
 
+@check_kinds
 def filter_tool_results(
     *,
     keep: int,
