@@ -11,6 +11,7 @@ from serving import served
 
 from foveate import open_conversation
 from foveate.inspector import build_app
+from foveate.inspector.pages import conversation
 from foveate.open import open_store
 
 pytestmark = pytest.mark.slow
@@ -116,6 +117,24 @@ def test_long_conversations_load_their_rows_while_one_scrolls(pages, sample_site
     assert rows(page).count() >= min(total, 20)
     assert page.locator("#further").is_hidden()  # All rows can be scrolled to.
     screenshot(page, "scrolled")
+
+
+def test_links_lead_over_the_rows_among_which_a_page_scrolls(pages, sample_site, monkeypatch):
+    """The link to further rows led to the second forty, which the page scrolled to anyway."""
+    monkeypatch.setattr(conversation, "STEP", 5)
+    monkeypatch.setattr(conversation, "SPAN", 10)
+    page = pages.open(sample_site + GRANARY + "?turn=120")
+    total = int(page.locator("#rows").get_attribute("data-total") or 0)
+    assert total > 20
+    further, back = page.locator(".seen a[rel=next]"), page.locator(".seen a[rel=prev]")
+    assert further.inner_text() == f"Rows 11 to 20 of {total}"
+    further.click()
+    page.wait_for_url("**at=10*")
+    assert page.locator(".seen a[rel=next]").inner_text() == f"Rows 21 to {min(30, total)} of {total}"
+    assert back.inner_text() == f"Rows 1 to 10 of {total}"
+    back.click()
+    page.wait_for_url("**at=5*")
+    assert back.is_hidden()
 
 
 def test_expanding_and_undoing_change_the_view(changing_site, pages):

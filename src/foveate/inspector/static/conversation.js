@@ -46,7 +46,18 @@ function scrollRows(list) {
   list.prepend(...before);
   list.append(...after);
   if (before.length) scrollBy(0, first.getBoundingClientRect().top - top);
-  document.querySelectorAll(".seen > nav.pages").forEach((nav) => { nav.hidden = end === total && begin === 0; });
+  // The rows among which this page scrolls need no links; those before and after them do.
+  const lead = (rel, shown, from, to) => {
+    const link = document.querySelector(`.seen > nav.pages > a[rel=${rel}]`);
+    if (!link) return;
+    link.parentElement.hidden = from >= to;
+    const url = new URL(link.href);
+    url.searchParams.set("at", shown);
+    link.href = url;
+    link.textContent = `Rows ${count(from + 1)} to ${count(to)} of ${count(total)}`;
+  };
+  lead("prev", Math.max(0, begin - step), Math.max(0, begin - span), begin);
+  lead("next", end, end, Math.min(end + span, total));
 
   const fetchChunk = async (chunk) => {
     const control = new AbortController();
