@@ -113,6 +113,14 @@ def test_expand_and_search_are_always_loaded(store: str):
     }
 
 
+def test_the_server_names_its_version(store: str):
+    async def info(client: Any) -> Any:
+        return client.server_info
+
+    found = ask(build_server(StoredConversations(store, ["ours"])), info)
+    assert (found.name, found.version) == ("foveate", foveate.__version__)
+
+
 @pytest.mark.parametrize("name", ["theirs", "other/ours", "../ours", "ours ", "x" * 10_000])
 def test_other_conversations_cannot_be_read(store: str, name: str):
     server = build_server(StoredConversations(store, ["ours"]))

@@ -288,6 +288,18 @@ def test_a_damaged_document_is_named_by_its_line_lenient_or_not(
     assert line is None or stopped.value.line == line
 
 
+def test_half_a_surrogate_pair_in_every_line_is_named_with_its_line(tmp_path: Path) -> None:
+    """The whole file was taken for a document, and its second line for what is too much of it."""
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"role": "user", "content": "\\ud83d"}\n{"role": "assistant", "content": "\\ud83d"}\n')
+    with pytest.raises(BadTranscript) as refused:
+        read_recording(path)
+    assert str(refused.value) == (
+        f"{path}, line 1: a text holds \\ud83d, half of a surrogate pair, which cannot be stored or sent. "
+        "--lenient skips such lines and counts them."
+    )
+
+
 def test_half_a_surrogate_pair_in_a_document_is_named_or_replaced(tmp_path: Path) -> None:
     path = write_document(tmp_path / "chat.json", [HI, {**HELLO, "content": "one \ud83d, whole \U0001f600"}])
     with pytest.raises(BadTranscript) as stopped:

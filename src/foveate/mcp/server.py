@@ -21,6 +21,7 @@ from ..core.messages import Content, Media, Text
 from ..counters import counter_for
 from ..errors import BadInput, FoveateError, NoSuchConversation, UnknownHandle
 from ..expand.originals import text_of
+from ..version import __version__
 from .sources import Source
 
 __all__ = ["MAX_TOKENS", "build_server"]
@@ -89,7 +90,7 @@ class Confirmation(BaseModel):
 
 def build_server(source: Source, *, name: str = "foveate", **options: Any) -> MCPServer:
     """Return the server of these conversations. `options`: those of the SDK's `MCPServer`, such as `auth=`."""
-    server = MCPServer(name, instructions=_INSTRUCTIONS, **options)
+    server = MCPServer(name, instructions=_INSTRUCTIONS, **{"version": __version__, **options})
     _add_reading(server, source)
     _add_resources(server, source)
     if source.has_views:

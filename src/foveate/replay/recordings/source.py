@@ -251,7 +251,8 @@ class Source:
             try:
                 self.document()
             except BadTranscript:
-                if not any(isinstance(value, dict) for value in values):
+                is_lines = len(heads) > 1 and self._begins_with_a_value()
+                if not is_lines and not any(isinstance(value, dict) for value in values):
                     raise
             else:
                 self.whole = True
@@ -264,6 +265,15 @@ class Source:
                 pass
             raise BadTranscript(self.path, 0, f"none of its first {len(heads)} lines can be read.")
         return Sample(tuple(values))
+
+    def _begins_with_a_value(self) -> bool:
+        """Return whether the first line is a whole value, but for halves of surrogate pairs in its texts."""
+        _, body = next(self._raw_lines())
+        try:
+            decode(body or b"")
+        except Unreadable as unreadable:
+            return unreadable.surrogate
+        return True
 
     def values(self) -> Iterator[tuple[int, Any]]:
         """Yield each value with its line; a document of several lines as one value, with line 0."""
