@@ -25,8 +25,8 @@ from foveate.policies.presets.mechanisms import MECHANISMS
             "filter_tool_results(keep=...) must be a whole number, not True.",
         ),
         (
-            lambda: policies.compact_on_overflow(threshold=float("nan")),
-            "compact_on_overflow(threshold=...) must be a number, not nan.",
+            lambda: policies.compact_on_overflow(summary_tokens=1.5),
+            "compact_on_overflow(summary_tokens=...) must be a whole number or None, not 1.5.",
         ),
         (
             lambda: policies.compact_on_overflow(input_max="all"),
@@ -35,7 +35,8 @@ from foveate.policies.presets.mechanisms import MECHANISMS
         (lambda: policies.checkpoint(template=None), "checkpoint(template=...) must be a text, not None."),
         (lambda: policies.fold(protect="half"), "fold(protect=...) must be a number, not 'half'."),
         (lambda: policies.fold(by_worth=1), "fold(by_worth=...) must be True or False, not 1."),
-        (lambda: policies.pin_newest("todo"), "pin_newest(tools=...) must be a list of texts, not 'todo'."),
+        (lambda: policies.pin_newest(["todo", 5]), "pin_newest(tools=...) must be a list of texts, not ['todo', 5]."),
+        (lambda: policies.pin_newest(5), "pin_newest(tools=...) must be a list of texts, not 5."),
         (lambda: policies.when_it_pays(5), "when_it_pays(policy=...) must be a policy or a list of policies, not 5."),
     ],
 )
@@ -43,6 +44,12 @@ def test_a_setting_of_the_wrong_kind_is_named(make: Callable[[], Any], problem: 
     with pytest.raises(BadSetting) as raised:
         make()
     assert str(raised.value) == problem
+
+
+def test_a_warning_names_the_line_of_the_caller():
+    with pytest.warns(UserWarning, match="keep_recent=1 is very low") as warned:
+        policies.checkpoint(keep_recent=1, trigger_at=9)
+    assert [warning.filename for warning in warned] == [__file__]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

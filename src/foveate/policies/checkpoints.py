@@ -93,7 +93,7 @@ def checkpoint(
     if not 0 <= ahead < keep_recent:
         raise BadSetting(f"ahead of checkpoint is {ahead}. Set it to 0 or more and below keep_recent={keep_recent}.")
     if keep_recent < 5:
-        warnings.warn(f"keep_recent={keep_recent} is very low: the model may lose the thread.", stacklevel=2)
+        warnings.warn(f"keep_recent={keep_recent} is very low: the model may lose the thread.", stacklevel=3)
     return _Checkpoint(trigger_at, keep_recent, retrigger, template, role, tool_results_keep, prompt, target, ahead)
 
 

@@ -97,7 +97,7 @@ def expire_results(
     if unseen := levels.unseen:
         warnings.warn(
             f"{', '.join(unseen)}: expiration_turns is 0, so these results expire before any model call sees them",
-            stacklevel=2,
+            stacklevel=3,
         )
 
     def policy(view: View) -> Sequence[Edit | NeedsSummary]:

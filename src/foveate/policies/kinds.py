@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
@@ -19,19 +19,28 @@ R = TypeVar("R")
 def check_kinds(make: Callable[P, R]) -> Callable[P, R]:
     """Let a function that makes a policy raise BadSetting for an argument that is not of its annotated kind.
 
-    The function itself checks limits, and kinds that are not in this module. Without this check, a wrong value raises
-    the TypeError of some comparison, or counts as another one: a text as a list of letters.
+    The function checks limits itself, and kinds that are not in this module. Without this check, a wrong value raises
+    the TypeError of some comparison, or counts as another one: a text as a list of letters. `make` gives warnings the
+    `stacklevel=3` of its caller.
     """
     named = {name: kind.split(" | ") for name, kind in make.__annotations__.items()}
     kinds = {name: names for name, names in named.items() if all(each in _KINDS for each in names)}
 
     @wraps(make)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            policy = make(*args, **kwargs)  # First, since its own refusals say more.
+        except (TypeError, AttributeError) as error:
+            check(args, kwargs, error)
+            raise
+        check(args, kwargs)
+        return policy
+
+    def check(args: tuple[object, ...], kwargs: Mapping[str, object], cause: Exception | None = None) -> None:
         for name, value in (*zip(make.__code__.co_varnames, args, strict=False), *kwargs.items()):
             if name in kinds and not any(_KINDS[kind][0](value) for kind in kinds[name]):
                 wanted = " or ".join(_KINDS[kind][1] for kind in kinds[name])
-                raise BadSetting(f"{make.__name__}({name}=...) must be {wanted}, not {reprlib.repr(value)}.")
-        return make(*args, **kwargs)
+                raise BadSetting(f"{make.__name__}({name}=...) must be {wanted}, not {reprlib.repr(value)}.") from cause
 
     return checked
 
@@ -41,7 +50,9 @@ def _is_number(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str) and all(isinstance(each, str) for each in value)
+    if not isinstance(value, Collection):
+        return isinstance(value, Iterable)  # The function has read it.
+    return not isinstance(value, str) and all(isinstance(each, str) for each in value)
 
 
 def _are_policies(value: object) -> bool:

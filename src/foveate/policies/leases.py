@@ -123,10 +123,10 @@ def _is_text(value: object) -> bool:
 
 
 _ALLOWED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "expiration_turns": (_whole_number(0), "a whole number from 0 to 2**64 - 1, or None"),
+    "expiration_turns": (_whole_number(0), "a whole number of 0 or more, below 2**64, or None"),
     "expiration_mode": (_one_of(_MODES), f"one of {', '.join(_MODES)}, or None"),
     "compact_mode": (_one_of(_COMPACT_MODES), f"one of {', '.join(_COMPACT_MODES)}, or None"),
-    "compact_length": (_whole_number(1), "a whole number from 1 to 2**64 - 1, or None"),
+    "compact_length": (_whole_number(1), "a whole number of 1 or more, below 2**64, or None"),
     "compact_prompt_id": (lambda value: value is None or _is_text(value), "the name of a prompt, or None"),
     "disable_expiration": (lambda value: isinstance(value, bool), "True or False"),
     "preserve_original": (lambda value: value is None or isinstance(value, bool), "True, False or None"),

@@ -105,7 +105,7 @@ def recap_batches(
     """
     if min_preserved_pairs is not None:
         warnings.warn(
-            "min_preserved_pairs is now called min_preserved_assistant_messages", DeprecationWarning, stacklevel=2
+            "min_preserved_pairs is now called min_preserved_assistant_messages", DeprecationWarning, stacklevel=3
         )
         min_preserved_assistant_messages = min_preserved_pairs
     keep, batch = min_preserved_assistant_messages, batch_size
