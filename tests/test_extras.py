@@ -1,4 +1,4 @@
-"""The extras of the package: they install next to every framework, and the oldest SDKs that they allow work.
+"""The extras of the package: they install next to frameworks, and the oldest SDKs that they allow work.
 
 The tests ask the package index, through uv. Without uv or a network they are skipped.
 """
@@ -16,15 +16,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
-    "optional-dependencies"
-]
-TABLES = tomllib.loads((ROOT / "tests" / "hosts" / "environments.toml").read_text("utf-8"))
-HOSTS = sorted(
-    {package for table in TABLES.values() for package in table["packages"]}
-    | {"crewai[anthropic]==1.15.30", "google-adk[extensions]==2.13.0", "litellm[proxy]==1.106.2", "agno==3.1.10"}
-    | {"smolagents[openai]==1.26.0", "claude-agent-sdk==0.2.187"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+HOSTS = (
+    *("agent-framework-core==1.23.0", "crewai[anthropic]==1.15.30", "google-adk[extensions]==2.13.0"),
+    *("litellm[proxy]==1.106.2", "pydantic-ai-slim[openai,anthropic]==2.68.0", "smolagents[openai]==1.26.0"),
+    "strands-agents[anthropic,openai]==1.62.0",
 )
+"""Frameworks that hold a package of foveate's back, or that ask for an SDK. Any other one takes the newest versions."""
 SDKS = ("openai", "anthropic")
 _NO_NETWORK = re.compile(r"error sending request|failed to fetch|dns error|connection|timed out|offline", re.IGNORECASE)
 
@@ -43,8 +42,10 @@ def uv(*arguments: str) -> None:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_extras_of_the_sdks_install_next_to_a_framework(host, tmp_path):
+    # Not the project itself: its wheel would be built for each framework.
+    required = [*PROJECT["dependencies"], *(one for sdk in SDKS for one in EXTRAS[sdk]), host]
     wanted = tmp_path / "requirements.in"
-    wanted.write_text(f"foveate[{','.join(SDKS)}] @ {ROOT.as_uri()}\n{host}\n")
+    wanted.write_text("\n".join(required))
     uv("pip", "compile", "--quiet", "--python-version", "3.12", "--output-file", str(tmp_path / "out"), str(wanted))
 
 

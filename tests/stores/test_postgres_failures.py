@@ -144,13 +144,7 @@ def check_every_cut(url: str, step: int) -> None:
 @pytest.mark.slow
 def test_cut_connection_leaves_nothing_half_written(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
-    check_every_cut(postgres_url, step=11)
-
-
-@pytest.mark.slow
-def test_cut_at_each_statement_leaves_nothing_half_written(postgres_url: str) -> None:
-    PostgresStore(postgres_url).close()
-    check_every_cut(postgres_url, step=1)
+    check_every_cut(postgres_url, step=3)
 
 
 def test_next_opening_creates_a_schema_whose_creation_failed(postgres: Any) -> None:

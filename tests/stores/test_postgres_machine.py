@@ -42,7 +42,7 @@ def test_postgres_does_as_memory_does(postgres_url: str) -> None:
 
 @pytest.mark.slow
 def test_postgres_does_as_memory_does_over_and_over(postgres_url: str) -> None:
-    check(postgres_url, 100)
+    check(postgres_url, 50)
 
 
 @pytest.mark.slow

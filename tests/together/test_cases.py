@@ -8,7 +8,7 @@ import pytest
 
 from .cases import Case, Refused
 
-BOUNDS = (0, 50, 200, 400, 600, 800, 1_000, 1_200)
+BOUNDS = (0, 50, 200, 400, 600)
 """Seeds at which the cases of a test begin. Each case has about 16 bodies."""
 
 
