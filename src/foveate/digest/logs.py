@@ -66,7 +66,7 @@ _AGAIN_FAILED = 0.55
 _PAIR_WORTH = 0.25
 
 _OUTPUT, _HEADER = "\nOutput:\n", 400
-"""What stands between the header of a client and the output of a program, and how many characters a header may have."""
+"""The line between the header of a client and the output of a program, and the most characters of a header."""
 _EXIT_CODE = re.compile(r"\bcode:? ([1-9]\d*)")
 """The exit code of a program that failed, in a header."""
 
