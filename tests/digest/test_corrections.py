@@ -177,6 +177,23 @@ def test_a_reply_that_confirms_a_change_is_no_new_goal():
     assert digest_messages(said, 2_000).startswith("## Goal\nI want to make changes to all my reservations.")
 
 
+def test_a_wish_that_reads_like_a_rule_is_the_goal():
+    """`need to` binds. The polite question behind it took its place."""
+    wish = "Hi, I have a bit of a situation with my flights and need to downgrade them to economy class."
+    assert digest_messages([user(f"{wish} Can you assist me with that?")], 2_000).startswith(f"## Goal\n{wish}")
+
+
+def test_a_correction_long_after_the_goal_is_about_something_else():
+    talk = [
+        one
+        for n in range(30)
+        for one in (user(f"Now file part_{n}.ts."), assistant(f"I read part_{n}.ts, and I changed {n + 2} lines."))
+    ]
+    said = [user("Read docs/theme.md in full, then theme.ts, and port the selectors."), *talk]
+    later = user("You can undo that, it was actually the errors in theme.ts that did it.")
+    assert digest_messages([*said, later], 4_000).startswith("## Goal\nRead docs/theme.md in full, then theme.ts")
+
+
 def test_a_later_sentence_follows_no_formula():
     weather = [
         user(f"The weather is grey, I would rather sort a {word} than go out.") for word in ("shelf", "shed", "box")

@@ -181,6 +181,12 @@ def test_context_that_a_client_writes_is_not_the_goal():
     assert digest_messages(said, 2_000).startswith("## Goal\nReview trail 10 of the shop.")
 
 
+@pytest.mark.parametrize("text", ["/mode", "[Request interrupted by user]"])
+def test_a_command_and_a_remark_of_a_client_are_not_the_goal(text: str):
+    said = [user(text), user("Read theme.md in full.")]
+    assert digest_messages(said, 2_000).startswith("## Goal\nRead theme.md in full.")
+
+
 def test_the_opening_of_a_summary_that_a_client_wrote_is_not_the_goal():
     text = """\
 This session is being continued from a previous conversation that ran out of context. The summary below covers the \

@@ -34,6 +34,8 @@ A report of a model often shares words with what was said long before, and hardl
 """
 _NEAR = 4
 """Messages between two sentences, at most, that do not stand far apart."""
+_GOAL_NEAR = 40
+"""Messages in which a correction of the user that shares a word with the goal corrects the goal."""
 _LONG = 14
 """Terms of a sentence above which it replaces nothing, and nothing replaces it."""
 _LEAST = 0.32
@@ -100,7 +102,9 @@ class Likeness:
     def is_sure(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences are so much alike that the newer one, if it corrects anything, corrects this."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
-        if earlier.kind == "goal" and later.is_authoritative and not later.confirms and new.signs & Sign.CHANGE:
+        is_about_goal = bool(new.signs & Sign.GOAL) or later.turn - earlier.turn <= _GOAL_NEAR
+        is_by_user = later.is_authoritative and not later.confirms
+        if earlier.kind == "goal" and is_by_user and new.signs & Sign.CHANGE and is_about_goal:
             return True
         if later.speaker == earlier.speaker == "assistant" and not new.signs & Sign.CHANGE:
             return False

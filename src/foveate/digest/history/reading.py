@@ -48,6 +48,8 @@ _CONTINUES = re.compile(
     r"|Let me (?:chronologically )?analyze"
 )
 """Claude Code writes a summary in the user's name, which begins with such sentences."""
+_COMMAND = re.compile(r"/\S*|\[[^\[\]]*\]")
+"""A command to a client, or its remark: `/mode`, `[Request interrupted by user]`."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
@@ -363,13 +365,14 @@ class Reader:
 
 
 def _may_be_goal(statement: Statement) -> bool:
-    """Return whether a statement may be the goal: no greeting, no opening of a program, and no mere rule."""
-    text = statement.text
-    if _GREETING.fullmatch(text) or _CONTINUES.match(text) or text.endswith(":"):
+    """Return whether a statement may be the goal: no greeting, no words of a client, and no mere rule."""
+    text, signs = statement.text, statement.signs
+    if _GREETING.fullmatch(text) or _CONTINUES.match(text) or _COMMAND.fullmatch(text) or text.endswith(":"):
         return False
     if statement.kind == "rule":
-        first, *others = split_sentences(statement.text)
-        return bool(others) and not signs_of(first) & Sign.BINDING
+        first, *others = split_sentences(text)
+        is_wish = bool(signs & Sign.GOAL) and not signs & Sign.NEGATION  # "I need to downgrade my flights."
+        return is_wish or (bool(others) and not signs_of(first) & Sign.BINDING)
     return statement.kind != "said" and bool(terms_of(statement.text).all)
 
 
