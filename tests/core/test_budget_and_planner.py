@@ -409,11 +409,16 @@ def test_the_floor_leaves_room_for_further_messages(shape):
     """Trigger and target differ. Otherwise the floor frees just enough once older results are placeholders, and
     rewrites the prefix on almost every turn.
     """
-    message, given = {"results": (5, 400), "talk": (300, 60), "mixed": (300, 400), "tiny": (40, 10)}[shape]
+    message, given, turns = {
+        "results": (5, 400, 150),
+        "talk": (300, 60, 150),
+        "mixed": (300, 400, 150),
+        "tiny": (40, 10, 300),
+    }[shape]
     budget = Budget(8_000, 0, 10**9, 9)
     story = Story(user("go"))
     edited: list[int] = []
-    for n in range(150):
+    for n in range(turns):
         story.say(
             assistant(text_of(message, n), ToolCall(f"c{n}", "t", f'{{"n":{n}}}')), answer(f"c{n}", text_of(given, n))
         )

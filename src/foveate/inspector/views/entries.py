@@ -150,7 +150,8 @@ def row_kind(entry: Entry, edit: Summarize | None = None) -> RowKind:
     match entry.kind:
         case "summary":
             policy = edit.policy if edit else ""
-            return "fold" if policy in _FOLDING else "placeholder" if policy == _FLOOR else "summary"
+            is_bare = policy == _FLOOR and _is_placeholder(entry)  # The floor had no room for a digest.
+            return "fold" if policy in _FOLDING else "placeholder" if is_bare else "summary"
         case "stand-in" | "note" | "continuation" as kind:
             return kind
         case _ if entry.shrunk and not _is_marked_only(entry):
