@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from html import unescape
 
 import pytest
-from conftest import client_of
+from clients import client_of
 from starlette.testclient import TestClient
 
 from foveate import Text, open_conversation, user
