@@ -311,6 +311,14 @@ def test_a_result_that_fills_the_window_leaves_the_note_its_digest():
     assert asked in notes[0]
 
 
+def test_reasoning_that_fills_the_window_makes_no_room_for_the_note():
+    """No stage can cut it. A long note would push the newest result out of the view."""
+    story = Story(system("rules"), *(say(text_of(200, n)) for n in range(5)), user("Go on."), profile=ANTHROPIC)
+    story.say(thought("hm " * 1_000, call("c1")), answer("c1", "the newest result"))
+    plan = make_plan(story.projection, story.frame(tokens(900)), [], FLOOR)
+    assert plan.after.entries[-1].message.text == "the newest result"
+
+
 @pytest.mark.parametrize("framing", [COMPACTION, CHECKPOINT, PLAIN_CHECKPOINT.replace("{turn}", "4")])
 def test_the_note_carries_on_the_summary_that_it_covers(framing: str):
     rule = "Never deploy without the approval of Marta Lindqvist."

@@ -157,7 +157,8 @@ def hide_oldest(view: View) -> Iterator[Edit]:
     """
     fits, newest = int(view.budget.usable / TARGET), _newest_unit_index(view)
     shrinkable = _shrinkable(view.entries[newest:], view, with_expanded=True)
-    later = sum(max(0, entry.tokens - _KEEP // 2) for entry in shrinkable if not entry.is_pinned())
+    results = [entry for entry in shrinkable if entry.is_result and not entry.is_pinned()]  # Reasoning stays as it is.
+    later = sum(max(0, entry.tokens - _KEEP // 2) for entry in results)
     yield from _hide_units(view, newest, with_expanded=False, usable=fits, later=later)
 
 
