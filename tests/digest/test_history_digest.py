@@ -484,7 +484,8 @@ def test_the_calls_of_a_fold_come_before_ids_of_its_results():
 def test_the_outcome_of_a_step_stands_behind_its_call():
     steps = """\
 [Steps m2-m9 in short. They are done, and ask for nothing.]
-m2 sh(cmd=pytest)
+  → m1 the result of a step in another stretch
+m2 sh(cmd=pytest → log)
   → m3 4 passed
     … test_shop.py
 m4 sh(cmd=git push)
@@ -494,7 +495,7 @@ m6 read(path=a.py)
     digest = digest_messages([user("Ship it."), replace(user(steps), name="summary")], 2_000)
     done = digest.partition("## Done\n")[2].partition("\n\n")[0].splitlines()
     assert done == [
-        "m2 sh(cmd=pytest) → m3 4 passed",
+        "m2 sh(cmd=pytest → log) → m3 4 passed",
         "m4 sh(cmd=git push) → m5 failed error connecting to example.org",
         "m6 read(path=a.py)",
     ]

@@ -35,7 +35,7 @@ A report of a model often shares words with what was said long before, and hardl
 _NEAR = 4
 """Messages between two sentences, at most, that do not stand far apart."""
 _GOAL_NEAR = 40
-"""Messages in which a correction of the user that shares a word with the goal corrects the goal."""
+"""Messages after the goal in which a correction of the user corrects it, if it only shares a word with it."""
 _LONG = 14
 """Terms of a sentence above which it replaces nothing, and nothing replaces it."""
 _LEAST = 0.32

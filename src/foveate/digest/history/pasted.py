@@ -57,7 +57,6 @@ _NOTE = re.compile(r"\s*\[.*(?:\bexpand\(\"|\b[\d,]+ of [\d,]+ characters).*\]\s
 """A note of the engine about what is not shown."""
 _OPENING = re.compile(r"(?:\s|#{1,6} [^\n]*\n)*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
 """The tag that opens a block, perhaps below titles."""
-_JOINS = re.compile(r"[-_]")
 _NOTICE = re.compile(r"(?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status)\Z")
 """The name of a tag that a program writes."""
 _BETWEEN = 4
@@ -100,12 +99,15 @@ def _tags_of(text: str) -> list[str]:
     place, text = 0, text.rstrip()
     while place < len(text):
         opening = _OPENING.match(text, place)
-        end = f"</{opening[1]}>" if opening else ""
-        closing = text.find(end, opening.end()) if opening else -1
-        if opening is None or (closing < 0 and not _JOINS.search(opening[1])):
+        if opening is None:
             return []
-        names.append(opening[1])
-        place = closing + len(end) if closing >= 0 else len(text)
+        name = opening[1]
+        closing = text.find(f"</{name}>", opening.end())
+        was_cut = closing < 0 and ("-" in name or "_" in name)  # No person writes such a tag without its end.
+        if closing < 0 and not was_cut:
+            return []
+        names.append(name)
+        place = len(text) if was_cut else closing + len(f"</{name}>")
     return names
 
 

@@ -216,20 +216,19 @@ class Reader:
         if "\n## " in text or text.startswith("## "):
             self._carry_on(text[text.index("## ") :])
             return
+        call: Line | None = None
+        """The newest line of a step, until it has its first result."""
         for line in text.splitlines()[1:]:  # The first line describes the kind of message.
             plain = line.strip()
             if plain.startswith("… "):  # Names of a result.
                 self.names += plain.split()[1:]
             elif plain.startswith("→"):
-                self._add_outcome(plain)
+                if call and not _EMPTY.match(plain):  # Without its call, it does not say what it is the result of.
+                    call.text += f" {cut_at_clause(plain, _OUTCOME)}"
+                call = None
             elif plain:
                 self._copy(DONE, cut_at_clause(plain, 200), age)
-
-    def _add_outcome(self, line: str) -> None:
-        """Add the line of a fold about a result to that of its call, without which it says nothing."""
-        call = self.copied[-1] if self.copied else None
-        if call and call.title == DONE and "→" not in call.text and not _EMPTY.match(line):
-            call.text += f" {cut_at_clause(line, _OUTCOME)}"
+                call = self.copied[-1]
 
     def _read_texts(self, text: str, speaker: Speaker, age: float) -> None:
         if not self._least or may_any_be_worth(speaker, self._least):

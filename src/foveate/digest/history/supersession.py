@@ -444,12 +444,12 @@ class _Search:
         if _PRONOUN.match(new.text) and self.statements[new.owner].is_authoritative:
             self._complete(old, new, b)
             return
+        corrected = contrast(a, b).old
         if len(values) > 1 and b.values and a.topic - b.all:
-            values = frozenset((contrast(a, b).old or meant_value(a, b, values),))
+            values = frozenset((corrected or meant_value(a, b, values),))
             self._outdate(old, values, new)
         else:
             self._remove(old, new)
-        corrected = contrast(a, b).old
         if corrected or b.values:  # Its other values are only not said again.
             values &= {corrected}
         self._forget(values, a, new, _POSTED)
