@@ -64,5 +64,6 @@ def test_no_setting_of_a_mechanism_raises_an_error_of_python(name: str):
 
 
 def test_a_missing_argument_stays_a_type_error():
+    make: Callable[..., Any] = policies.filter_tool_results
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'keep'"):
-        policies.filter_tool_results()  # type: ignore[call-arg]
+        make()
