@@ -231,3 +231,26 @@ def test_identical_lines_are_shown_once_with_their_number(line):
     short = digest(f"{line}\n" * 100).text
     assert short.count(line) == 1
     assert f"{line} (×100)" in short
+
+
+def test_a_file_that_begins_with_many_imports_is_code():
+    imports = "".join(f'\t"example.org/shop/part_{number}"\n' for number in range(30))
+    fields = "".join(f'\tField{number} string `json:"field_{number}"`\n' for number in range(20))
+    text = f"package shop\n\nimport (\n{imports})\n\ntype Cart struct {{\n{fields}}}\n"
+    assert describe(text).kind == "code"
+    assert "type Cart struct" in digest(text).text
+
+
+def test_a_last_empty_line_of_a_numbered_file_is_no_text():
+    """A viewer writes `61` and a tab; the tab is cut off with the spaces at the end of a line."""
+    text = "".join(f"{number}\tthe line number {number} of it\n" for number in range(1, 61)) + "61\t"
+    assert not digest(text, 200).text.endswith("61")
+
+
+def test_a_title_is_not_repeated_as_a_heading():
+    page = (
+        "<html><head><title>Upload</title></head><body><h1>Upload</h1><p>Send it.</p><h2>Sizes</h2></body>"
+    )
+    shown = digest(page + "<p>word</p>" * 200, 120).text
+    assert shown.count("Upload") == 1
+    assert "## Sizes" in shown

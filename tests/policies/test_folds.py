@@ -313,6 +313,25 @@ def test_the_beginning_of_a_long_argument_is_shown_once():
     assert lines[2].startswith("m5 read(input=…git log --oneline -5")
 
 
+def test_a_patch_names_its_files():
+    files = ("src/shop/cart.py", "src/shop/order.py", "tests/test_cart.py", "tests/test_order.py", "README.md")
+    patch = "".join(f"*** Update File: {file}\n@@\n-one line of it\n+another line of it\n" for file in files)
+    line = lines_of_calls({"input": f"*** Begin Patch\n{patch}*** End Patch"})[0]
+    listed = "src/shop/order.py tests/test_cart.py tests/test_order.py README.md"
+    assert line == f"m1 read(input=patch of src/shop/cart.py and 4 more… {listed})"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "The file /srv/shop/cart.py has been updated successfully.",
+        "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM src/cart.py\n",
+    ],
+)
+def test_a_short_result_of_an_edit_says_no_more_than_that(result: str):
+    assert text_of_fold(entries_of(call("c1"), answer("c1", result))).splitlines()[1] == "  → m2 edited"
+
+
 def test_a_path_at_the_beginning_of_an_argument_is_not_cut():
     ask = "Please look into /srv/shop/reader_of_{0}.py, and tell me which of the functions reads the file twice."
     lines = lines_of_calls({"question": ask.format("orders")}, {"question": ask.format("returns")})
@@ -334,9 +353,10 @@ def test_a_result_is_shown_without_the_header_of_its_client(header: str, shown: 
     assert text.splitlines()[-1] == f"  → m2 {shown}"
 
 
-def test_a_header_without_output_stays():
+def test_a_process_that_wrote_nothing_names_its_session():
     header = "Wall time: 5.0 seconds\nProcess running with session ID 77271\nOutput:\n"
-    assert "session ID 77271" in text_of_fold(entries_of(call("c1", "sh"), answer("c1", header)))
+    text = text_of_fold(entries_of(call("c1", "sh"), answer("c1", header)))
+    assert text.endswith("still running, session 77271, no output")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from .listings import unfold_paths
 from .names import distinct_names, names_in
 from .readers import read_lines
 from .selection import floor_for, room_for, room_for_musts, room_for_pairs, room_for_texts, select_lines, select_names
-from .source import Source, path_of_whole_output, read_source
+from .source import Source, read_source
 from .values import Description, Digest, counted
+from .wrappings import path_of_whole_output
 
 __all__ = [
     "Description",
@@ -38,7 +39,7 @@ _LARGE = 8_000
 @cached_by_text(128)
 def describe(text: str, looked_at: int = LOOKED_AT) -> Description:
     """Return the kind, size and topic of a text. Its first `looked_at` characters decide the kind."""
-    return describe_text(text, looked_at)[0]
+    return describe_text(text, looked_at)
 
 
 @cached_by_text(128)
@@ -54,7 +55,7 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
         return Digest(text, about, True)
     room = most if room is None else max(0, room)
     source = read_source(text)
-    reading = read_lines(about.kind, source, text)
+    reading = read_lines(about.kind, source)
     path = path_of_whole_output(text)
     header = _header(about, source, reading.note, path if len(path) < room // 2 else "", handle)
     left = room - len(header) - 1

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from .json_text import skeleton
 from .listings import MATCHED, UNNUMBERED
-from .logs import failure_signs, output_of, reports_failure, sums_up
+from .logs import count_states, failure_signs, reports_failure, sums_up
 from .pair_lines import split_pair
-from .source import Source, read_source
+from .source import read_source
 from .values import Description
+from .wrappings import unwrap
 
-__all__ = ["describe_text", "detect_kind"]
+__all__ = ["describe_text", "detect_kind", "tells_edit"]
 
-_LOOKED_AT = 2_000
-"""Characters in which the first line of an output is looked for."""
 _JSON_BEGIN = re.compile(r"\s*[\[{]")
 _MATCH = re.compile(r"(?=[^:]{0,200}[A-Za-z])(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]/][*@/:]?\Z")
@@ -34,11 +34,20 @@ _CODE = re.compile(
     r"(?:func|def|class|interface|struct|enum|impl|fn|import|from|package|return|if|for|else|elif|while|switch|case|const|let|var"
     r"|type|use|mod|#include|namespace|try|except|with|assert|raise|throw|await|match)\b|//|/\*|\*|[@}\])])"
 )
+_BEGINS_CODE = re.compile(
+    r"package [\w.]+;?\Z|import (?:\(|\{|[\w.]+\Z|.*\bfrom\b)|from [\w.]+ import |#include\s*[<\"]|//go:build |#!\S*/"
+    r"|(?:pub )?(?:use|mod) [\w:{}, ]+;\Z|using [\w.]+;\Z|<\?php"
+)
+"""The first line of a file of code."""
 _ASSIGNS = re.compile(r"[\w\])]\s*(?::=|=|==|=>|->)\s")
 _ENDS_CODE = ("{", "}", ";", ")")
 _PROSE = re.compile(r"[^{}=<>|]{0,60}?(?<![A-Za-z'])" + r"[A-Za-z']++[,;:]?\s" * 4)
 """Four words. A word is tried from its first letter only: where that fails, the others fail too."""
 _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
+_FAILS = re.compile(
+    r"(?:ERROR|[Ee]rror): |Traceback \(most recent call last\)|[\w -]{2,40} (?:failed|error\b[\w -]{0,12}): "
+)
+"""The beginning of an output that reports a failure: lines of code below it are what failed."""
 _PAGE = re.compile(r"\s*+(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9()%/_ -]*(?:\s{2,}[A-Z%][A-Z0-9()%/_ -]*){2,}\Z")
@@ -64,6 +73,8 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
         return "page"
     if _JSON_BEGIN.match(some[0]) and _looks_json(some):
         return "json"
+    if _FAILS.match(some[0]):
+        return "output"
     sample = some if len(some) <= 48 else some[:24] + some[24 :: len(some) // 24]
     count = len(sample)
     if any(line.startswith(("diff --git ", "@@ -", "*** Begin Patch")) for line in some[:40]):
@@ -83,6 +94,8 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
         return "table"
     if logged > 0.3 * count:
         return "log"
+    if _BEGINS_CODE.match(some[0]):
+        return "code"  # Many imports look like no code.
     if _are_values(sample):
         return "values"
     code = sum([1 for line in sample if _is_code(line[:200])])
@@ -182,6 +195,9 @@ LOOKED_AT = 3_000
 """Characters of the beginning that decide the kind and the topic."""
 _COUNTED = 200_000
 _GIST = 80
+_SUMMED = 1_500
+"""Characters at the end of an output that are searched for a line that sums it up."""
+_FIRST_LINES = 6
 
 _DEFINITIONS = re.compile(
     r"\n[ \d→\t|:]*+(?:(?:export|default|async|pub|public|private|protected|static|abstract|final)[ ]+){0,4}"
@@ -189,28 +205,45 @@ _DEFINITIONS = re.compile(
 )
 """It begins with a line break, so that the search skips all other characters."""
 _FILES_CHANGED = re.compile(r"^(?:diff --git |\+\+\+ (?=b/|[^b]))", re.MULTILINE)
-_HEADINGS = re.compile(r"^#{1,6} ", re.MULTILINE)
+_HEADINGS = re.compile(r"^#{1,6} (?![\w.-]+/\S+$)", re.MULTILINE)
+"""`# github.com/a/b` is the name of a package, above what its compiler says."""
 _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
+_WORD = re.compile(r"[^\W\d_]{2}")
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Warning)\b.*", re.MULTILINE)
+"""The exception at the end of a traceback."""
 _EDITED = re.compile(
     r"The file \S{1,300} has been (?:updated|edited|created)|(?:File|Successfully) (?:updated|replaced|wrote|created)\b"
-    r"|Your proposed edit "
+    r"|Success\. Updated the following files"
 )
+"""The beginning of a result that says that a file was changed."""
+_REFUSED_EDIT = "Your proposed edit "
+"""The beginning of SWE-agent's answer to an edit that it did not make."""
 
 
-def describe_text(text: str, looked_at: int = LOOKED_AT) -> tuple[Description, Source]:
-    """Return the description of a text, and its beginning as lines."""
-    source = read_source(text[:looked_at])
-    begins = text[:looked_at]
-    lines = text.count("\n") + (not text.endswith("\n") if text else 0)
+def tells_edit(text: str) -> bool:
+    """Return whether a result says that a file was changed. What it says besides is in the call, or in the file."""
+    return _EDITED.match(text) is not None
+
+
+def describe_text(text: str, looked_at: int = LOOKED_AT) -> Description:
+    """Return the description of a text. Its wrapping counts for the size only."""
+    own = unwrap(text).text
+    begins = own[:looked_at]
+    rows = read_source(begins).rows
     binary = len(_CONTROL.findall(begins)) > len(begins) // 20
-    kind = "edit" if _EDITED.match(begins) else detect_kind(source.rows, begins, binary)
-    items, item = _items(kind, text, lines)
-    gist = " ".join(_gist(kind, text, [line.strip() for _, line in source.rows if line.strip()]).split())
-    return Description(kind, len(text), lines, items, item if items else "", _short(gist, _GIST)), source
+    kind = "edit" if tells_edit(begins) or begins.startswith(_REFUSED_EDIT) else detect_kind(rows, begins, binary)
+    items, item = _items(kind, own)
+    gist = " ".join(_gist(kind, own, [line.strip() for _, line in rows if line.strip()]).split())
+    return Description(kind, len(text), _lines_of(text), items, item if items else "", _short(gist, _GIST))
 
 
-def _items(kind: str, text: str, lines: int) -> tuple[int, str]:
+def _lines_of(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n") if text else 0)
+
+
+def _items(kind: str, text: str) -> tuple[int, str]:
+    lines = _lines_of(text)
     counted = text if len(text) <= _COUNTED else ""
     match kind:
         case "code":
@@ -230,17 +263,17 @@ def _items(kind: str, text: str, lines: int) -> tuple[int, str]:
 
 
 def _gist(kind: str, text: str, some: Sequence[str]) -> str:
-    first = some[0] if some else ""
+    first = _first_words(some)
     match kind:
         case "code" | "edit":
-            return _declared(some) or first
+            return _declared(some) or _declared(_defining_lines(text)) or first
         case "json":
             return (skeleton(text) if len(text) < 20_000 else "") or " ".join(some)
         case "matches":
-            names = dict.fromkeys([_tail(match[1]) for match in map(MATCHED.match, some) if match])
-            return f"in {', '.join(list(names)[:3])}"
+            found = (MATCHED.match(line) or UNNUMBERED.match(line) for line in some)
+            return f"in {', '.join(list(dict.fromkeys([_tail(match[1]) for match in found if match]))[:3])}"
         case "listing":
-            return f"{first} … {text[-200:].rstrip().rpartition(chr(10))[2].strip()}"
+            return f"{some[0]} … {text[-200:].rstrip().rpartition(chr(10))[2].strip()}"
         case "diff":
             return ", ".join([line.rpartition("/")[2] for line in some if line.startswith("diff --git ")]) or first
         case "page":
@@ -250,20 +283,46 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
             return next((line.lstrip("# ") for line in some if line.startswith("#")), first)
         case "binary":
             return "not text"
+        case "log" if states := count_states(text[:_COUNTED]):
+            failure = _failure(some, text)
+            return f"{states}; {failure}" if failure else states
         case _:
-            for line in reversed(text[-1_500:].split("\n")):
+            for line in reversed(text[-_SUMMED:].split("\n")):
                 if sums_up(line):
-                    return line.strip()
-            signs = failure_signs("\n".join(some))
-            own = output_of(text)[:_LOOKED_AT].splitlines()
-            failures = (line for line in some if " " in line and reports_failure(line, signs))  # Not `import "errors"`.
-            return next(failures, next(filter(str.strip, own), first))
+                    return first if some and line.strip() == some[0] else line.strip()
+            return _failure(some, text) or first
+
+
+def _failure(some: Sequence[str], text: str) -> str:
+    """Return the exception of a traceback, or the first line that reports a failure at the beginning or the end."""
+    if some and some[0].startswith("Traceback") and (raised := _RAISED.findall(text[-_SUMMED:])):
+        return str(raised[-1])
+    lines = [*some, *text[-_SUMMED:].split("\n")[1:]]
+    signs = failure_signs("\n".join(lines))
+    return next((line.strip() for line in lines if " " in line and reports_failure(line, signs)), "")
+
+
+def _first_words(some: Sequence[str]) -> str:
+    """Return the first line with a word, and the lines behind it as far as a gist has room."""
+    start = next((index for index, line in enumerate(some) if _WORD.search(line)), 0)
+    words = ""
+    for line in some[start : start + _FIRST_LINES]:
+        if len(words) + len(line) > _GIST and words:
+            break
+        words += f" {line}"
+    return words.strip()
 
 
 def _declared(some: Sequence[str]) -> str:
     names = [f"{match[1]} {match[2]}" for match in map(_DECLARES.match, some) if match]
     outer = [name for name in names if not name.startswith(("const ", "let ", "var ", "package "))]
     return ", ".join((outer or names)[:4])
+
+
+def _defining_lines(text: str) -> list[str]:
+    """Return the first lines with definitions, without the numbers of a file viewer."""
+    places = (match.start() + 1 for match in islice(_DEFINITIONS.finditer(text, 0, _COUNTED), 4))
+    return [text[place : place + 200].partition("\n")[0].lstrip(" \t|:→0123456789") for place in places]
 
 
 def _tail(path: str) -> str:

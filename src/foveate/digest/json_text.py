@@ -25,6 +25,7 @@ _DEEPEST = 30
 _LONGEST_KEY = 60
 _LISTED = 400
 """Values of one list that are read."""
+_LONGEST_VALUE = 24
 _KEYS = 12
 _ROOM = 118
 
@@ -44,27 +45,32 @@ def _parse(text: str) -> Any:
 
 
 def skeleton(text: str) -> str:
-    """Return keys and counts of the upper levels, as `{name: {first}, orders: [12 of {id, total}]}`; "" for no JSON."""
+    """Return keys and counts of the upper levels, as `{id: 7, name: {first}, orders: [12 of {id, total}]}`.
+
+    Short values of the outermost object stand behind their keys. "" for no JSON.
+    """
     value = _parse(text)
+    if isinstance(value, dict):
+        return _within(value, _ROOM, shows_values=True)
     if value is None and text[:1] == "{":
         # JSON Lines: the first object stands for all.
         first, _, more = text.partition("\n")
         value = _parse(first)
         if isinstance(value, dict) and more:
             return f"{more.count(chr(10)) + 1} lines as {_within(value, _ROOM)}"
-    return _within(value, _ROOM) if isinstance(value, dict | list) else ""
+    return _within(value, _ROOM) if isinstance(value, list) else ""
 
 
-def _within(value: Any, most: int) -> str:
+def _within(value: Any, most: int, *, shows_values: bool = False) -> str:
     for depth in (4, 3, 2, 1):
-        shape = _shape(value, depth)
+        shape = _shape(value, depth, shows_values=shows_values)
         if len(shape) <= most:
             return shape
     return shape[: most - 1] + "…"
 
 
-def _shape(value: Any, depth: int) -> str:
-    """Return the shape of a value, down to `depth` levels; "" for a plain value."""
+def _shape(value: Any, depth: int, *, shows_values: bool = False) -> str:
+    """Return the shape of a value, down to `depth` levels; "" for a plain value. `shows_values`: of an object."""
     match value:
         case dict() if not depth:
             return f"{{{len(value)} keys}}"
@@ -73,6 +79,9 @@ def _shape(value: Any, depth: int) -> str:
             for key in list(value)[:_KEYS]:
                 inner = value[key]
                 shape = _shape(inner, depth - 1) if isinstance(inner, dict | list) and inner else ""
+                if shows_values and isinstance(inner, str | int | float):
+                    text = inner if isinstance(inner, str) else msgspec.json.encode(inner).decode()
+                    shape = text if len(text) <= _LONGEST_VALUE else ""
                 fields.append(f"{key[:40]}: {shape}" if shape else key[:40])
             more = f", … {len(value)} keys" if len(value) > _KEYS else ""
             return f"{{{', '.join(fields)}{more}}}"
@@ -83,7 +92,7 @@ def _shape(value: Any, depth: int) -> str:
             return ""
 
 
-def read_json(source: Source, text: str) -> Reading:
+def read_json(source: Source) -> Reading:
     """Return the shape of a JSON value, facts about the keys of its lists, and its values with their keys.
 
     A text that ends before its value does, or of which only stretches are read, shows the values that it has.
@@ -91,7 +100,7 @@ def read_json(source: Source, text: str) -> Reading:
     # A long line is stored in pieces of one number.
     rows = ["".join([row for _, row in pieces]) for _, pieces in groupby(source.rows, itemgetter(0))]
     body = "\n".join(rows)
-    value = _parse(text)
+    value = _parse(source.text)
     value = value if isinstance(value, dict | list) else _parse(body)
     lines: list[Line] = []
     has_many = False

@@ -253,9 +253,22 @@ _LOOKED_AT = 200
 _SAMPLES = 40
 
 
+_FIRST_LINES = 8
+_FIRST = re.compile(
+    r"(?P<go>package \w+\Z)|(?P<shell>#!.*\b(?:ba|da|z|k)?sh\b)|(?P<python>#!.*\bpython|from __future__ import )"
+    r"|(?P<php><\?php)"
+)
+"""A line among the first ones that says which language it is."""
+_IN_GO = re.compile(r"import [(\"]|(?:func|type) |(?:const|var) \(")
+"""A line that Kotlin does not have, whose files may begin with `package shop` too."""
+
+
 def detect_language(rows: Sequence[str]) -> Language | None:
-    """Return the language in which most of a sample of the first lines are usual, or None if none fits."""
+    """Return the language that a first line gives, or in which most of a sample of lines are usual; None for none."""
     some = [row for row in rows[:_LOOKED_AT] if len(row) > 2 and not row.isspace()]
+    for row in some[:_FIRST_LINES]:
+        if (found := _FIRST.match(row)) and (found.lastgroup != "go" or any(map(_IN_GO.match, some))):
+            return next(language for language in LANGUAGES if language.name == found.lastgroup)
     some = some[:8] + some[8 :: max(1, len(some) // _SAMPLES)]
     whole = "\n".join(some)
     best, most = None, max(1, len(some) // 8)

@@ -10,7 +10,7 @@ from .pair_lines import is_pair
 from .source import Source
 from .values import Line, Reading, has_one
 
-__all__ = ["failure_signs", "output_of", "read_output", "reports_failure", "sums_up"]
+__all__ = ["count_states", "failure_signs", "read_output", "reports_failure", "sums_up"]
 
 _BAD = re.compile(
     r"\b(?:errors?|[A-Za-z]*(?:Error|Exception)|exception|traceback|fatal|panic|fail(?:ed|ure|ures)?|denied|cannot"
@@ -65,25 +65,6 @@ _ALIKE = 0.7
 _AGAIN_FAILED = 0.55
 _PAIR_WORTH = 0.25
 
-_OUTPUT, _HEADER = "\nOutput:\n", 400
-"""The line between the header of a client and the output of a program, and the most characters of a header."""
-_EXIT_CODE = re.compile(r"\bcode:? ([1-9]\d*)")
-"""The exit code of a program that failed, in a header."""
-
-
-def output_of(text: str) -> str:
-    """Return what a program wrote itself, behind its exit code if it failed.
-
-    Some clients put the exit code, the time and so on above it. A text without a header, or with nothing else, is
-    returned as it is.
-    """
-    header, mark, _ = text[:_HEADER].partition(_OUTPUT)
-    own = text[len(header) + len(mark) :].lstrip("\n") if mark else ""
-    if not own or own.isspace():
-        return text
-    failed = _EXIT_CODE.search(header)
-    return f"exit code {failed[1]}: {own}" if failed else own
-
 
 def failure_signs(text: str) -> tuple[str, ...]:
     """Return the words in a text of which a line that reports a failure has at least one."""
@@ -98,6 +79,21 @@ def reports_failure(line: str, signs: Sequence[str]) -> bool:
 def sums_up(line: str) -> bool:
     """Whether a line sums up: it has a count of tests or errors, or begins with a word such as Total."""
     return _TOTAL.match(line) is not None or _COUNT.search(line) is not None
+
+
+def count_states(text: str) -> str:
+    """Return how many lines begin with a state or a level, the most frequent first: `ok 12, FAIL 2`."""
+    levels = _present(_LEVEL_SIGNS, text)
+    return _listed(Counter([state for line in text.split("\n") if (state := _state_of(line, levels))]))
+
+
+def _state_of(line: str, levels: Sequence[str]) -> str:
+    match = _STATE.match(line) or (_LEVEL.match(line) if has_one(line, levels) else None)
+    return match[1] if match else ""
+
+
+def _listed(states: Counter[str]) -> str:
+    return ", ".join([f"{state} {count}" for state, count in states.most_common(4)])
 
 
 def _lowered(text: str) -> str:
@@ -148,8 +144,8 @@ class _Output:
 
     def add(self, number: int, text: str, *, is_indented: bool) -> None:
         """Add a line. A line that is equal to an earlier one is only counted."""
-        if match := _STATE.match(text) or (_LEVEL.match(text) if has_one(text, self._levels) else None):
-            self._states[match[1]] += 1
+        if state := _state_of(text, self._levels):
+            self._states[state] += 1
         if named := _FAILED.match(text) if has_one(text, self._failures) else None:
             self.failed[" ".join([group for group in named.groups() if group])] = None
         line = Line(number, text)
@@ -226,7 +222,7 @@ class _Output:
             lines.insert(0, _failed_line(_without_sections(list(self.failed))))
             for line in lines:
                 line.above += line.above >= 0
-        return Reading(lines, ", ".join([f"{state} {count}" for state, count in self._states.most_common(4)]))
+        return Reading(lines, _listed(self._states))
 
 
 def _without_sections(names: list[str]) -> list[str]:

@@ -53,6 +53,8 @@ def read_page(source: Source) -> Reading:
             if not text:
                 continue
             links += linked
+            if heading and above >= 0 and lines[above].text.lstrip("# ") == text:
+                continue  # Most pages repeat their title as the first heading.
             if heading:
                 above = len(lines)
                 level = 1 if heading[1].lower() == "title" else int(heading[1][1])

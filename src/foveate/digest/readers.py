@@ -23,6 +23,7 @@ __all__ = ["read_lines"]
 _READERS: dict[str, Callable[[Source], Reading]] = {
     "code": read_code,
     "edit": read_code,
+    "json": read_json,
     "matches": read_matches,
     "listing": read_listing,
     "diff": read_diff,
@@ -33,8 +34,6 @@ _READERS: dict[str, Callable[[Source], Reading]] = {
 }
 
 
-def read_lines(kind: str, source: Source, text: str) -> Reading:
-    """Return the lines of a text of this kind. `text`: the text, for kinds that are read whole."""
-    if kind == "json":
-        return read_json(source, text)
+def read_lines(kind: str, source: Source) -> Reading:
+    """Return the lines of a text of this kind."""
     return _READERS.get(kind, read_output)(source)

@@ -1,7 +1,5 @@
-"""Sources: a text as lines, without the wrapping of its tool, and of a very long text only stretches.
-
-Tools of agents wrap their results: in the exit code and times of a command, a file's path and line numbers, or the
-fields of a protocol. The content is read as it is; the wrapping becomes a note.
+"""Sources: a text as lines, without its wrapping and the line numbers of a file viewer, and of a very long text only
+stretches.
 """
 
 from __future__ import annotations
@@ -10,9 +8,9 @@ import re
 
 from msgspec import Struct
 
-from .values import has_one
+from .wrappings import unwrap
 
-__all__ = ["Source", "path_of_whole_output", "read_source", "remove_numbers", "wrapper_end"]
+__all__ = ["Source", "read_source", "remove_numbers"]
 
 MOST_READ = 400_000
 """Characters that are read. Of a longer text: the beginning, the end and stretches in between."""
@@ -23,22 +21,6 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _UNSEEN_BYTES = bytes(byte for byte in range(128) if _UNSEEN.match(chr(byte)))
 _VIEWED = re.compile(r"[ ]*(\d+)(?:→|\t|: |:|-|\| ?)")
-_CODEX = re.compile(
-    r"(?:Command: [^\n]*\n)?(?:Script (?:completed|running)[^\n]*\n)?(?:Chunk ID: [^\n]*\n)?(?:Wall time:? [^\n]*\n)?"
-    r"(?:Process (?:exited with code (\d+)|running with session ID (\d+))[^\n]*\n)?"
-    r"(?:Original token count: [^\n]*\n)?Output:\n"
-)
-_OPENCODE = re.compile(r"<path>[^\n]{1,500}\n(?:<type>[^\n]{1,40}\n)?<content>")
-_SAVED = re.compile(
-    r"\b(?:full|complete|whole) (?:tool )?output(?: (?:is|was|has been))?(?: (?:saved|written|stored) (?:to|in|at))?:? "
-    r"((?:[A-Za-z]:[\\/]|[~.]{0,2}/)[^\s\"'`<>\]]{4,300})",
-    re.IGNORECASE,
-)
-"""The file with the whole output, as Claude Code, OpenCode and Pi name it in a result that they cut."""
-_SAVED_SIGNS = ("full", "complete", "whole")
-"""A text in which `_SAVED` finds a file has one of these, and `output`."""
-_SAVED_NEAR = 600
-"""Characters at the beginning and at the end of a result that are searched for this file."""
 _BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
 
 
@@ -47,11 +29,11 @@ class Source(Struct):
 
     rows: list[tuple[int, str]]
     """Lines with the numbers that a file viewer printed, else with those in the text, from 1. A long line becomes
-    pieces with the same number."""
-    lines: int
-    """The number of lines of the text."""
+    pieces with the same number; a line of a text that is in other fields has the number 0."""
+    text: str
+    """The text without its wrapping."""
     note: str = ""
-    """Facts from the wrapping."""
+    """What matters of its wrapping."""
     viewed: str = ""
     """The line numbers that a file viewer printed, as `194-242`; "" if they are those of the text."""
     sampled: bool = False
@@ -62,10 +44,13 @@ class Source(Struct):
 
 def read_source(text: str) -> Source:
     """Return the text as lines."""
+    own = unwrap(text)
+    is_whole = text.endswith(own.text)
+    above = text.count("\n", 0, len(text) - len(own.text)) if is_whole else 0
+    text = own.text
     stretches = _stretches(text)
-    lines = text.count("\n") + (not text.endswith("\n") if text else 0)
     rows: list[tuple[int, str]] = []
-    number, at = 1, 0
+    number, at = 1 + above, 0
     escaped = False
     for start, end in stretches:
         number += text.count("\n", at, start)
@@ -89,8 +74,10 @@ def read_source(text: str) -> Source:
             else:
                 for here, line in numbered:
                     _add(rows, here, line)
-    source = Source(rows, lines, sampled=len(stretches) > 1, escaped=escaped)
-    _unwrap(source, text)
+    if not is_whole:
+        rows, escaped = [(0, row) for _, row in rows], True
+    source = Source(rows, text, own.note, sampled=len(stretches) > 1, escaped=escaped)
+    remove_numbers(source)
     return source
 
 
@@ -124,45 +111,6 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
         at = end
 
 
-def wrapper_end(text: str) -> int:
-    """Return the index after the facts that a tool writes before its output or before a file; 0 if there are none.
-
-    Codex writes an exit code and times, OpenCode the path of a file.
-    """
-    wrapped = _CODEX.match(text) or _OPENCODE.match(text)
-    return wrapped.end() if wrapped else 0
-
-
-def path_of_whole_output(text: str) -> str:
-    """Return the file in which a tool stored the whole output of a result that it cut; "" if it names none."""
-    tail = max(0, len(text) - _SAVED_NEAR)
-    for start, end in ((0, _SAVED_NEAR), (tail, len(text))):
-        near = text[start:end].lower()
-        if "output" in near and has_one(near, _SAVED_SIGNS) and (saved := _SAVED.search(text, start, end)):
-            return saved[1].rstrip(".,;:)")
-    return ""
-
-
-def _unwrap(source: Source, text: str) -> None:
-    rows = source.rows
-    wrapped = _CODEX.match(text)
-    if wrapped and wrapped.end():
-        if wrapped[1] and wrapped[1] != "0":
-            source.note = f"exit code {wrapped[1]}"
-        elif wrapped[2]:
-            source.note = f"still running, session {wrapped[2]}"
-        skip = text.count("\n", 0, wrapped.end())
-        del rows[: next((i for i, row in enumerate(rows) if row[0] > skip), len(rows))]
-    if text.startswith("<path>"):
-        for index, (number, line) in enumerate(rows[:8]):
-            if line.startswith("<content>"):
-                rows[index] = (number, line[9:])
-                source.note = rows[0][1][6:].removesuffix("</path>").rpartition("/")[2][:60]
-                del rows[:index]
-                break
-    remove_numbers(source)
-
-
 def remove_numbers(source: Source) -> None:
     """Replace the numbers of the rows by those that a file viewer printed before the lines, and remove these."""
     rows = source.rows
@@ -191,6 +139,8 @@ def remove_numbers(source: Source) -> None:
         if match:
             shown = number
             line = line[match.end() :]
+        elif line.strip() == str(shown + 1):
+            shown, line = shown + 1, ""  # An empty line, whose mark was cut off with the spaces at its end.
         rows[index] = (shown, line)
     if first > 1 and first != begins:
         source.viewed = f"{first}-{last}"

@@ -26,8 +26,8 @@ from ..digest import (
     room_for,
     select_names,
 )
-from ..digest.description import describe_text
-from ..digest.logs import output_of
+from ..digest.description import describe_text, tells_edit
+from ..digest.wrappings import output_of
 
 __all__ = ["StepWriter", "fold_steps"]
 
@@ -49,12 +49,15 @@ _BEGINS = 16
 """Earlier beginnings that are compared."""
 _MARKS = "\"'(=;&|"
 """Marks behind which an argument, a value or a command begins."""
+_PATCH = "*** Begin Patch"
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (\S.{0,300})", re.MULTILINE)
+"""A patch in the form of Codex, and the files in it."""
 _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
 _PLAIN = ("output", "prose")
 """Kinds of results whose first words say as much as the name of the kind."""
-_REFUSED_EDIT = "Your proposed edit "
-"""The beginning of SWE-agent's answer to an edit that it did not make."""
+_EDITED = "edited"
+"""Stands for a result that says that a file was changed."""
 _LOOKED_AT = 1_000
 """Characters of a result that decide its kind: enough for a line about it."""
 _NAMES_MAX = 400_000
@@ -167,6 +170,10 @@ class StepWriter:
         return ", ".join(parts)
 
     def _argument(self, tool: str, text: str) -> str:
+        if text.startswith(_PATCH) and (files := _PATCHED.findall(text)):
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            shown = self._write(f"patch of {files[0].strip()}{more}")
+            return f"{shown}{self._list_names(text, int(len(text) * _ARGUMENT_SHARE))}"
         flat = _on_one_line(text[: _READ_FIRST * _ARGUMENT_MAX])
         if len(text) > _READ_FIRST * _ARGUMENT_MAX and len(flat) <= _ARGUMENT_MAX + 2:  # The cut may be in white space.
             flat = _on_one_line(text)
@@ -215,16 +222,16 @@ class _AboutResult(NamedTuple):
 @cached_by_text(512)  # A change before a stretch makes the folds after it again, with other new names.
 def _describe_result(text: str) -> _AboutResult:
     text = output_of(text)
+    if tells_edit(text):
+        return _AboutResult(_EDITED, False, distinct_names(text[:_NAMES_MAX]), _FLOOR)
     flat = _flat(text, _RESULT_MAX)
     if len(flat) <= _RESULT_MAX:
         return _AboutResult(flat, True)
-    about, _ = describe_text(text, _LOOKED_AT)
+    about = describe_text(text, _LOOKED_AT)
     path = path_of_whole_output(text)
     whole = f" (whole output in {path})" if path else ""
     floor = _FLOOR * floor_for(about.kind, len(text), room_for(len(text)))
-    is_edited = about.kind == "edit" and not text.startswith(_REFUSED_EDIT)
-    line = f"{'edited' if is_edited else _summarize(about)}{whole}"
-    return _AboutResult(line, False, distinct_names(text[:_NAMES_MAX]), floor)
+    return _AboutResult(f"{_summarize(about)}{whole}", False, distinct_names(text[:_NAMES_MAX]), floor)
 
 
 def _summarize(about: Description) -> str:

@@ -10,11 +10,11 @@ from heapq import nlargest
 from typing import Any
 
 from ...core.messages import Message, ToolCall, ToolResult
-from ..logs import output_of
 from ..names import distinct_names, worth_of
+from ..wrappings import output_of
 from .statements import cut_at_clause
 
-__all__ = ["Steps", "argument_text", "error_lines", "target_of"]
+__all__ = ["TELLING", "Steps", "argument_text", "error_lines", "target_of"]
 
 _STEP = 200
 """Characters of a line about steps."""
@@ -32,6 +32,7 @@ _PLACES = 60
 """Names of one result that are searched for their lines, the most used first."""
 
 
+_ONE_TAG = re.compile(r"</?[\w-]+>")
 _PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
 """Characters of a result, and of its lines, that may be values with their keys."""
 _PAIR = re.compile(r"\w[\w .\-/\[\]%]{0,40}?(?:\s?=\s?|:\s)[^\s=:{(\[].{0,60}\Z")
@@ -112,7 +113,7 @@ class Steps:
         used = sorted(new, key=lambda name: (-self._used[name], name))
         places = sorted(text.find(name) for name in used[:_PLACES])
         for line in dict.fromkeys(_line_around(text, begin) for begin in places):
-            if line and line not in self.findings:
+            if line and line not in self.findings and not _ONE_TAG.fullmatch(line):
                 value = sum(min(3, self._used[other]) for other in distinct_names(line)) / 3
                 self.findings[line] = age + value
         for word in self._focus:
@@ -192,7 +193,7 @@ def _grouped(name: str, targets: dict[str, tuple[float, int]]) -> Iterator[tuple
         yield f"{name}: {line}", weight
 
 
-_TELLING = (
+TELLING = (
     *("path", "file_path", "filepath", "file", "filename", "command", "cmd", "url", "query", "pattern", "name", "id"),
 )
 """Arguments that name the target of a call, the likeliest first."""
@@ -210,7 +211,7 @@ def target_of(call: ToolCall) -> str:
     if arguments is None:
         return _target(call.arguments)
     texts = {key: value for key, value in arguments.items() if isinstance(value, str) and value.strip()}
-    key = next((key for key in _TELLING if key in texts), next(iter(texts), ""))
+    key = next((key for key in TELLING if key in texts), next(iter(texts), ""))
     return _target(texts.get(key) or json.dumps(arguments, ensure_ascii=False))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...core.messages import Message
-from ..logs import output_of
+from ..wrappings import output_of
 from .holding import Holding, holding_among
 from .reading import Reader
 from .sections import BULLET, DONE, ERRORS, FOUND, LAST, NAMES, ORDER, REFERRED, RULES, TITLE_OF, VALUES
@@ -170,7 +170,7 @@ def _lines_of(message: Message) -> list[Line]:
     """Return the whole lines of a result, for the room that nothing else fills."""
     if message.role != "tool":
         return []
-    lines = (" ".join(line.split()) for line in output_of(message.text[:_FILLED]).splitlines())
+    lines = (" ".join(line.split()) for line in output_of(message.text)[:_FILLED].splitlines())
     return [Line(FOUND, line, 1.0, _FILLED + i, False) for i, line in enumerate(lines) if 20 <= len(line) <= 160]
 
 

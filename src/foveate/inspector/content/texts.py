@@ -16,7 +16,8 @@ from ...digest import describe
 from ...digest.listings import MATCHED, UNNUMBERED
 from ...digest.logs import failure_signs, reports_failure
 from ...digest.pages import read_page
-from ...digest.source import Source, read_source, remove_numbers, wrapper_end
+from ...digest.source import Source, read_source, remove_numbers
+from ...digest.wrappings import wrapper_end
 from .characters import element, visible
 from .code import highlight, language_of_lines
 from .diffs import render_diff_rows, rows_of_patch
@@ -149,7 +150,7 @@ def _lines(window: Window, shown: Iterable[Markup], classes: str = "") -> Markup
 
 def _numbered(window: Window, language: str, has_numbers: bool) -> Markup:
     """Return code with the numbers that a file viewer printed before its lines, in a column of their own."""
-    source = Source([(number, row) for number, row, _ in window.rows], window.lines)
+    source = Source([(number, row) for number, row, _ in window.rows], window.text)
     remove_numbers(source)
     rows = [row for _, row in source.rows]
     shown = highlight(rows, language or language_of_lines(rows))
