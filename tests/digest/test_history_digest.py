@@ -511,3 +511,65 @@ def test_figures_in_the_header_of_a_client_are_no_values():
     digest = digest_messages(said, 2_000)
     assert "disk.used=41, disk.free=59" in digest
     assert "Wall time" not in digest
+
+
+def done_in(fold: str, room: int) -> list[str]:
+    """Return the lines under Done of a digest of a fold."""
+    text = f"[Steps m2-m9 in short. They are done, and ask for nothing.]\n{fold}"
+    digest = digest_messages([user("Ship it."), replace(user(text), name="summary")], room)
+    return digest.partition("## Done\n")[2].partition("\n\n")[0].splitlines()
+
+
+def test_a_call_that_is_as_before_names_its_target():
+    fold = """\
+m2 Read(file_path=/srv/shop/cart.py, offset=1, limit=20)
+  → m3 2 definitions: def add
+m4 Read(as before, offset=40, limit=20)
+  → m5 1 definition: def total
+m6 Edit(replace_all=false, file_path=/srv/shop/cart.py, old_string=a, new_string=b)
+m8 Edit(replace_all=false, as before, old_string=b, new_string=c)
+m10 sh(cmd=pytest tests/test_cart.py, as before)"""
+    assert done_in(fold, 2_000) == [
+        "m2 Read(file_path=/srv/shop/cart.py, offset=1, limit=20) → m3 2 definitions: def add",
+        "m4 Read(file_path=/srv/shop/cart.py, offset=40, limit=20) → m5 1 definition: def total",
+        "m6 Edit(replace_all=false, file_path=/srv/shop/cart.py, old_string=a, new_string=b)",
+        "m8 Edit(replace_all=false, file_path=/srv/shop/cart.py, old_string=b, new_string=c)",
+        "m10 sh(cmd=pytest tests/test_cart.py)",
+    ]
+
+
+def test_steps_that_name_something_come_before_others():
+    plain = [f"m{n} Now let me build it and see what comes out:" for n in range(10, 30)]
+    tasks = [f"m{n} TaskUpdate(taskId={n}, status=completed)" for n in range(30, 40)]
+    telling = [f"m{n} I change `open_cart_{n}` so that it keeps the currency." for n in range(2, 6)]
+    assert done_in("\n".join((*telling, *plain, *tasks)), 340)[: len(telling)] == telling
+
+
+def test_a_long_line_above_a_list_is_said_whole_once():
+    text = """\
+Given that the logic is complex by now, please draw these scenarios as diagrams:
+- the user commits all files at once
+- the user splits the files into commits
+"""
+    first, second = split_statements(text)
+    assert first.endswith("please draw these scenarios as diagrams: the user commits all files at once")
+    assert second == "Given that the logic is …: the user splits the files into commits"
+
+
+def test_titles_and_numbers_alone_are_no_statements():
+    assert split_statements("- Key Technical Concepts:\n- **Files:**\n- The port is 80.") == ["The port is 80."]
+    assert split_statements("**1. [hooks.go:16] Errors are ignored**") == ["**1. [hooks.go:16] Errors are ignored**"]
+
+
+@pytest.mark.parametrize(
+    ("text", "statements"),
+    [
+        ("Do not run this:\n\nDrop the table users.", ["Do not run this: Drop the table users."]),
+        ("Implement this plan:\n\n# Shop\n\nA page is added.", ["Implement this plan: A page is added."]),
+        ("Keep these:\n- one port\n\nIt is 80.", ["Keep these: one port", "It is 80."]),
+        ("Please explain this error:\n```\nboom\n```\nIt is new.", ["Please explain this error:", "It is new."]),
+        ("Steps:\n```\nboom\n```\nIt is new.", ["It is new."]),
+    ],
+)
+def test_a_line_with_a_colon_stays_with_what_it_introduces(text: str, statements: list[str]):
+    assert split_statements(text) == statements

@@ -121,6 +121,8 @@ NOTICE = """\
 def test_a_notice_of_a_client_sets_no_rule_and_no_goal():
     assert is_notice(NOTICE)
     notice = Message("user", (Text(NOTICE),))
+    assert is_notice(f"{NOTICE}\nFull transcript available at: /tmp/tasks/bop7dq50u.output")
+    assert not is_notice(f"{NOTICE}\nWhat is this?")
     text = digest_messages((notice, user("Port the parser to Rust."), say("I begin.")), 2_000)
     assert text.startswith("## Goal\nPort the parser to Rust.")
     assert "## Rules" not in text
@@ -202,6 +204,50 @@ Summary:
     digest = digest_messages([user(text)], 2_000)
     assert digest.startswith("## Goal\nBuild a search page for the shop at /find.")
     assert "Pending Tasks:**\n" not in f"{digest}\n"
+
+
+def test_only_what_the_user_asked_binds_in_a_summary_that_a_client_wrote():
+    text = """\
+This session is being continued from a previous conversation that ran out of context.
+
+Analysis:
+1. **Review**: The early return must be tested.
+
+Summary:
+1. Primary Request and Intent:
+   - Build a search page for the shop at /find.
+
+5. Problem Solving:
+   The cache must be empty before the first request, so the model cleared it in 12 places.
+
+6. All user messages:
+   - "never push to main"
+
+7. Pending Tasks:
+   - Write a test of the page in tests/test_find.py.
+"""
+    digest = digest_messages([user(text)], 2_000)
+    sections = {one.partition("\n")[0]: one for one in digest.split("## ")[1:]}
+    assert sections["Goal"].startswith("Goal\nBuild a search page for the shop at /find.")
+    assert sections["Rules"] == "Rules\n- never push to main\n\n"
+    assert "tests/test_find.py" in sections["Open"]
+    assert "early return" not in digest
+
+
+def test_a_summary_in_another_form_is_the_models():
+    text = "This session is being continued from another one. The port must be 9000."
+    digest = digest_messages([user(text), user("Port the parser to Rust.")], 2_000)
+    assert digest.startswith("## Goal\nPort the parser to Rust.")
+    assert "## Rules" not in digest
+
+
+def test_the_prompt_of_a_command_does_not_bind_later_work():
+    prompt = (
+        "You are a code reviewer. Never flag style. " + "You must read every file in full before you judge it. " * 30
+    )
+    rules = digest_messages([user("Plan the shop."), user(prompt)], 4_000)
+    assert "## Rules" not in rules
+    assert "Never flag style." in digest_messages([user(prompt)], 4_000)
 
 
 def test_a_context_of_long_lines_in_tags_holds_no_values():

@@ -25,6 +25,7 @@ _BEGINS = re.compile(
       | at\s(?:async\s)?\S+.*[(:]\S*\d | File\s".*",\sline\s\d | Traceback\s\( | Caused\sby:      # traces
       | [\w./\\-]+\.\w{1,5}(?::\d+){1,2}[:,\s] | [\w./\\-]+\.\w{1,5}\(\d+,\d+\): | \d+\s\|\s | goroutine\s\d
       | (?:remote|fatal|error|warning|hint|npm\s(?:ERR!?|WARN|error)|bash|zsh|sh|make(?:\[\d+\])?):\s
+      | [a-z][\w-]{0,11}:\s(?:can(?:'t|not)\s\w+\s['"/]|[^:]+:\s(?:No\ssuch\sfile|[Pp]ermission\sdenied|.*not\sfound$))
       | [A-Z]\w*(?:Error|Exception)(?::\s|$) | error\s?TS\d+ | panic:\s
       | </?[a-zA-Z][\w:.-]*(?:\s[^<>]*)?>.*</?[a-zA-Z][\w:.-]*>\s*$                            # markup
       | --[a-z][\w-]+(?:[\s=]|$) | "[\w.$-]+"\s*:\s*\S | [{}\[\]()]+[,;]?\s*$ | [│├└─╭╰┃━╞═┌┐┘] | [-=+*_]{6,}
@@ -59,6 +60,8 @@ _OPENING = re.compile(r"(?:\s|#{1,6} [^\n]*\n)*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
 """The tag that opens a block, perhaps below titles."""
 _NOTICE = re.compile(r"(?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status)\Z")
 """The name of a tag that a program writes."""
+_FILE_BELOW = re.compile(r"\n[^\n<>]{1,60}: \S*[/\\]\S+\s*\Z")
+"""The line with which such a text may end: `Full transcript available at: /tmp/a.output`."""
 _BETWEEN = 4
 """Lines between two that programs write, at most, that count as output as well."""
 _LOOKED_AT = 400
@@ -81,7 +84,7 @@ def split_pasted(text: str) -> tuple[str, str]:
 
 def is_notice(text: str) -> bool:
     """Return whether a client wrote this text in the user's name, such as `<task-notification>...`."""
-    tags = _tags_of(text)
+    tags = _tags_of(_FILE_BELOW.sub("", text))
     return bool(tags) and all(map(_NOTICE.match, tags))
 
 

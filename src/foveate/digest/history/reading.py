@@ -9,14 +9,16 @@ from itertools import pairwise
 
 from ...core.caches import cached
 from ...core.messages import Message
+from .client_summaries import is_client_summary, parts_of_client_summary
 from .confirmations import confirm, is_agreement
+from .fold_lines import read_fold
 from .joining import append, join, without_copies
 from .pasted import is_in_tags, is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
 from .selection import Line
 from .signs import Sign, possible_signs, signs_of
 from .speakers import is_from_user, is_summary
-from .statements import ANSWERED, cut_at_clause, split_sentences, split_statements
+from .statements import ANSWERED, split_sentences, split_statements
 from .steps import Steps
 from .supersession import find_superseded
 from .terms import shape_of_value, terms_of
@@ -43,23 +45,16 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 """A text of nothing but words that greet or thank."""
-_CONTINUES = re.compile(
-    r"This session is being continued from|The (?:conversation is summarized|summary) below"
-    r"|Let me (?:chronologically )?analyze"
-)
-"""Claude Code writes a summary in the user's name, which begins with such sentences."""
 _COMMAND = re.compile(r"/\S*|\[[^\[\]]*\]")
 """A command to a client, or its remark: `/mode`, `[Request interrupted by user]`."""
+_DEMONSTRATES = re.compile(r"\s*Here is a demonstration of")
+"""The first words of an example that SWE-agent shows before the task."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
 _SHORT = 50
 """Words of an answer or an agreement, at most: more of them exceed the characters of both."""
 _QUESTION = 160
-_EMPTY = re.compile(r"→ m\d+(?: empty\b|\Z)")
-"""The line of a fold about a result without content."""
-_OUTCOME = 80
-"""Characters of what is shown of a result behind its call."""
 _ASKS_FOR_VALUE = re.compile(
     r"\b(?:which|what|who|whom|whose|when|where|how (?:many|much|long|often|big|far)|or|welche\w*|was|wer|wann|wo|wohin"
     r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual"
@@ -72,6 +67,8 @@ _SETTLED = 6.0
 """Least worth of a correction that takes the place of a statement or of a reported value."""
 _PROMPT = 1_000
 """Characters of a first system message above which it is the prompt of the agent, and no instruction in between."""
+_ROLE = re.compile(r"\s*You are an? [\w-]+")
+"""The beginning of a prompt that a command of a client sends, such as `/review`. It binds for one task."""
 
 
 class Reader:
@@ -216,19 +213,10 @@ class Reader:
         if "\n## " in text or text.startswith("## "):
             self._carry_on(text[text.index("## ") :])
             return
-        call: Line | None = None
-        """The newest line of a step, until it has its first result."""
-        for line in text.splitlines()[1:]:  # The first line describes the kind of message.
-            plain = line.strip()
-            if plain.startswith("… "):  # Names of a result.
-                self.names += plain.split()[1:]
-            elif plain.startswith("→"):
-                if call and not _EMPTY.match(plain):  # Without its call, it does not say what it is the result of.
-                    call.text += f" {cut_at_clause(plain, _OUTCOME)}"
-                call = None
-            elif plain:
-                self._copy(DONE, cut_at_clause(plain, 200), age)
-                call = self.copied[-1]
+        fold = read_fold(text)
+        self.names += fold.names
+        for line, share in fold.lines:
+            self._copy(DONE, line, age * share)
 
     def _read_texts(self, text: str, speaker: Speaker, age: float) -> None:
         if not self._least or may_any_be_worth(speaker, self._least):
@@ -249,13 +237,27 @@ class Reader:
                 self._own, self._agreed = [], []
 
     def _read_input(self, place: int, text: str, age: float) -> None:
+        if is_client_summary(text):
+            self._read_client_summary(text, age)
+            return
         own, pasted = split_pasted(text)
         if pasted and self._steps:
             self._steps.add_pasted(place, pasted, age)
-        if is_notice(text):
+        if is_notice(text) or (self._has_goal and len(text) > _PROMPT and _ROLE.match(text)):
             self._read_texts(own, "assistant", age)
         elif own.strip():
-            self._read_own_words(own, age, may_be_goal=not is_in_tags(text))
+            self._read_own_words(own, age, may_be_goal=not (is_in_tags(text) or _DEMONSTRATES.match(text)))
+
+    def _read_client_summary(self, text: str, age: float) -> None:
+        """Read the summary of a client. Its words for the request may be the goal."""
+        for role, part in parts_of_client_summary(text):
+            if role == "request":
+                self._read_own_words(part, age, may_be_goal=True)
+            elif role == "open":
+                for statement in split_statements(part):
+                    self._state(statement, "assistant", age, "open")
+            else:
+                self._read_texts(part, role, age)
 
     def _read_own_words(self, text: str, age: float, *, may_be_goal: bool) -> None:
         begun = len(self.statements)
@@ -366,7 +368,7 @@ class Reader:
 def _may_be_goal(statement: Statement) -> bool:
     """Return whether a statement may be the goal: no greeting, no words of a client, and no mere rule."""
     text, signs = statement.text, statement.signs
-    if _GREETING.fullmatch(text) or _CONTINUES.match(text) or _COMMAND.fullmatch(text) or text.endswith(":"):
+    if _GREETING.fullmatch(text) or _COMMAND.fullmatch(text):
         return False
     if statement.kind == "rule":
         first, *others = split_sentences(text)
@@ -377,7 +379,7 @@ def _may_be_goal(statement: Statement) -> bool:
 
 def _belongs_to_goal(statement: Statement) -> bool:
     """Return whether a statement behind the first one of the goal is a part of the goal."""
-    return statement.kind not in ("rule", "said") and statement.weight >= 0.5
+    return statement.kind not in ("rule", "said") and statement.weight >= 0.5 and not statement.text.endswith(":")
 
 
 def _last_question(text: str) -> str:

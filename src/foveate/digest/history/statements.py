@@ -18,6 +18,8 @@ ANSWERED = " → "
 """Stands between a question and its answer."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣·]|\(?\d{1,3}[.)]|[a-z]\))\s+")
+_TITLE_ITEM = re.compile(r"\**[A-Z][\w /-]{2,40}:?\**:\**")
+"""An item that is a title alone: `Key Technical Concepts:`."""
 _TITLE = re.compile(r"\s*(?:#{1,6}\s|[=\-_*]{3,}\s*\Z)")
 _BOLD_TITLE = re.compile(r"\*\*[^*]{1,80}(?::\*\*|\*\*:)")
 """A title in bold print, which says nothing alone."""
@@ -27,7 +29,7 @@ _OPENS = re.compile(r"[^\W_]|[\"'“‘«(\[¿¡「『`$€£#@/~<*_-]")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9]*[_/.\-]\w|[a-z]+[A-Z0-9]")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|mr|mrs|ms|dr|prof|st|inc|ltd|co|corp|dept|fig|sec|ca|bzw|z\.\s?b|d\.\s?h"
-    r"|u\.\s?a|usw|ggf|inkl|evtl|sr|sra|p\.\s?ej|ej|pag|pág|art|n\.\s?b|\w)\.\Z",
+    r"|u\.\s?a|usw|ggf|inkl|evtl|sr|sra|p\.\s?ej|ej|pag|pág|art|n\.\s?b|\w)\.\Z|\*\d{1,2}\.\Z",
     re.IGNORECASE,
 )
 """The end of a piece that only looks like the end of a sentence: an abbreviation or an initial."""
@@ -64,6 +66,10 @@ _LONGEST_GROUP = 320
 """Characters of sentences that stay together; a longer qualification becomes a statement of its own."""
 _LONGEST_CHAT = 160
 """The same for sentences without a capital letter, which people write in a hurry."""
+_SAYS = 4
+"""Words of a line that says something without what stands below it."""
+_LONG_HEADING = 60
+"""Characters of a line above a list that each of its items repeats."""
 _CLOSES = ".!?:;。！？"
 _WRAPPED = 48
 """Least length of a line that may end in the middle of a sentence."""
@@ -73,20 +79,35 @@ def split_statements(text: str) -> list[str]:
     """Return the statements of a text in their order, each in one line. Code between fences is left out."""
     statements: list[str] = []
     heading = ""
+    is_new = False
+    """Whether nothing stands below the heading yet."""
     for block, is_item in _blocks(text):
-        if block.startswith("**") and _BOLD_TITLE.fullmatch(block):
+        if not block or (block.startswith("**") and _BOLD_TITLE.fullmatch(block)):
+            statements += _alone(heading, is_new)
             heading = ""
+            continue
+        if is_item and block[-1] in "*:" and _TITLE_ITEM.fullmatch(block):
             continue
         if is_item:
             statements += _of_item(heading, block)
+            is_new = False
+            if len(heading) > _LONG_HEADING:  # One item says it whole.
+                heading = f"{cut_at_clause(heading[:-1], _LONG_HEADING // 2)}:"
             continue
+        above = heading if is_new else ""
         heading = block if block[-1] in ":：" and len(block) <= _LONGEST_GROUP // 2 else ""
+        is_new = bool(heading)
         if heading and (end := _last_end(heading)):
             statements += _sentences(heading[:end])
             heading = heading[end:]
         elif not heading:
-            statements += _sentences(block)
-    return statements
+            statements += _sentences(f"{above} {block}".lstrip())
+    return statements + _alone(heading, is_new)
+
+
+def _alone(heading: str, is_new: bool) -> list[str]:
+    """Return a line above a list or code that is not shown, if it says something: `Please explain this error:`."""
+    return [heading] if is_new and len(heading.split(maxsplit=_SAYS)) >= _SAYS else []
 
 
 def split_sentences(statement: str) -> list[str]:
@@ -106,14 +127,18 @@ def _of_item(heading: str, item: str) -> list[str]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the paragraphs and the items of lists, each in one line, and whether it is an item."""
+    """Yield the paragraphs and the items of lists, each in one line, and whether it is an item; "" for code."""
     parts: list[str] = []
     is_item = in_fence = False
     for line in text.splitlines():
         begins_plainly = line[:1].isalpha() and line[1:2] != ")"  # As most lines, which are no fence, item or title.
         if not begins_plainly and _FENCE.match(line):
+            if parts:
+                yield " ".join(parts), is_item
+                parts = []
+            yield "", False
             in_fence = not in_fence
-            line = ""
+            continue
         elif in_fence:
             continue
         plain = " ".join(line.split())

@@ -1,0 +1,67 @@
+"""Summaries of clients: the text with which Claude Code goes on in a new conversation, in the user's name.
+
+What the user asked is the user's own, and the rest is the model's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+__all__ = ["is_client_summary", "parts_of_client_summary"]
+
+_BEGINS = re.compile(
+    r"\s*(?:This session is being continued from"
+    r"|Another language model started to solve this problem and produced a summary)"
+)
+"""The first words of Claude Code and of Codex."""
+_TITLE = re.compile(r" {0,3}\d{1,2}\. +\**([A-Za-z][A-Za-z ]{3,40}?):?\** *:?\** *\Z")
+_REQUEST = "primary request and intent"
+_USER = (_REQUEST, "all user messages")
+_OPEN = ("pending tasks", "optional next step")
+_OTHERS = ("key technical concepts", "files and code sections", "errors and fixes", "problem solving", "current work")
+_QUOTE = re.compile(r"^(\s*[-*\d.]*\s*)[\"“](.*)[\"”]\s*$", re.MULTILINE)
+"""An item that is a quotation."""
+
+Role = Literal["request", "user", "open", "assistant"]
+"""What a part tells: the user's request, other words of the user, open tasks, or what the model did."""
+
+
+def is_client_summary(text: str) -> bool:
+    """Return whether a client wrote this text as a summary, in the user's name."""
+    return _BEGINS.match(text) is not None
+
+
+def parts_of_client_summary(text: str) -> Iterator[tuple[Role, str]]:
+    """Yield the parts of a summary and what each tells, the user's words first.
+
+    The analysis above the first title is left out if there are titles: the parts repeat it.
+    """
+    parts = _parts_by_title(text)
+    if not parts:
+        yield "assistant", text
+        return
+    for title in _USER:
+        if words := parts.get(title):
+            yield "request" if title == _REQUEST else "user", _QUOTE.sub(r"\1\2", words)
+    for title in _OTHERS:
+        if words := parts.get(title):
+            yield "assistant", words
+    for title in _OPEN:
+        if words := parts.get(title):
+            yield "open", words
+
+
+def _parts_by_title(text: str) -> dict[str, str]:
+    known = frozenset((*_USER, *_OPEN, *_OTHERS))
+    parts: dict[str, list[str]] = {}
+    title = ""
+    for line in text.splitlines():
+        match = _TITLE.match(line)
+        if match and (named := match[1].casefold()) in known:
+            title = named
+            parts[title] = []
+        elif title:
+            parts[title].append(line)
+    return {title: "\n".join(lines) for title, lines in parts.items()}
