@@ -248,9 +248,7 @@ def test_a_last_empty_line_of_a_numbered_file_is_no_text():
 
 
 def test_a_title_is_not_repeated_as_a_heading():
-    page = (
-        "<html><head><title>Upload</title></head><body><h1>Upload</h1><p>Send it.</p><h2>Sizes</h2></body>"
-    )
+    page = "<html><head><title>Upload</title></head><body><h1>Upload</h1><p>Send it.</p><h2>Sizes</h2></body>"
     shown = digest(page + "<p>word</p>" * 200, 120).text
     assert shown.count("Upload") == 1
     assert "## Sizes" in shown

@@ -241,6 +241,16 @@ def test_a_summary_in_another_form_is_the_models():
     assert "## Rules" not in digest
 
 
+def test_the_state_of_a_shell_below_a_request_is_nobodys_words():
+    text = "Find the flag of the shop.\n\n(Open file: n/a)\n(Current directory: /srv/shop)\nbash-$"
+    assert "Open" not in digest_messages([user(text)], 2_000)
+
+
+def test_an_error_of_a_tool_is_no_rule():
+    errors = "cp: can't stat '/srv/keys': No such file or directory\nFAIL shop/keys 6.6s\nexit status 1"
+    assert "## Rules" not in digest_messages([user(f"Why does it fail now?\n\n{errors}")], 2_000)
+
+
 def test_the_prompt_of_a_command_does_not_bind_later_work():
     prompt = (
         "You are a code reviewer. Never flag style. " + "You must read every file in full before you judge it. " * 30

@@ -120,7 +120,8 @@ def test_lines_of_a_text_in_json_have_no_numbers():
         ),
         ("Error: cannot read it\nif (a) {\n  b();\n}\n", "output", "Error: cannot read it"),
         ("Found 2 matches\n/srv/cart.py:\n  Line 7: a\n\n/srv/a.py:\n  Line 9: b\n", "matches", "in cart.py, a.py"),
-        ("Found 2 files\nsomewhere in the shop\n", "output", "Found 2 files somewhere in the shop"),
+        ("Found 2 files limit: 2\nsrc/cart.py\nsrc/order.py\n", "listing", "src/cart.py … src/order.py"),
+        ("Found 2 filters\nsomewhere in the shop\n", "output", "Found 2 filters somewhere in the shop"),
         ("---\n\ntitle: Sessions\norder: 3\n", "output", "title: Sessions order: 3"),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from .lexicon import words
 
 __all__ = ["is_in_tags", "is_notice", "split_pasted"]
 
-_PROMPT = re.compile(r"\s*(?:[$❯➜▶]\s+\S|>>>\s|PS [A-Z]:\S*>|[\w.-]+@[\w.-]+[:~\s]\S*\s?[$%#]\s)")
+_PROMPT = re.compile(r"\s*(?:[$❯➜▶]\s+\S|>>>\s|PS [A-Z]:\S*>|[\w.-]+@[\w.-]+[:~\s]\S*\s?[$%#]\s|bash-[\d.]*[$#])")
 """The prompt of a shell. It counts twice, because output follows."""
 _BEGINS = re.compile(
     r"""\s*(?:
@@ -26,6 +26,7 @@ _BEGINS = re.compile(
       | [\w./\\-]+\.\w{1,5}(?::\d+){1,2}[:,\s] | [\w./\\-]+\.\w{1,5}\(\d+,\d+\): | \d+\s\|\s | goroutine\s\d
       | (?:remote|fatal|error|warning|hint|npm\s(?:ERR!?|WARN|error)|bash|zsh|sh|make(?:\[\d+\])?):\s
       | [a-z][\w-]{0,11}:\s(?:can(?:'t|not)\s\w+\s['"/]|[^:]+:\s(?:No\ssuch\sfile|[Pp]ermission\sdenied|.*not\sfound$))
+      | \((?:Open\sfile|Current\sdirectory):\s                                                  # the state of a shell
       | [A-Z]\w*(?:Error|Exception)(?::\s|$) | error\s?TS\d+ | panic:\s
       | </?[a-zA-Z][\w:.-]*(?:\s[^<>]*)?>.*</?[a-zA-Z][\w:.-]*>\s*$                            # markup
       | --[a-z][\w-]+(?:[\s=]|$) | "[\w.$-]+"\s*:\s*\S | [{}\[\]()]+[,;]?\s*$ | [│├└─╭╰┃━╞═┌┐┘] | [-=+*_]{6,}
