@@ -439,6 +439,13 @@ def test_facts_before_a_file_or_output_stand_above_it():
     assert text_in(html) == "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:a1"
 
 
+def test_a_text_in_the_fields_of_a_protocol_is_shown_with_them():
+    text = json.dumps({"content": [{"type": "text", "text": "port: 80\nhost: a\nzone: b\n"}], "isError": False})
+    html = render(ToolResult("1", (Text(text),)))
+    assert "isError" in text_in(html)
+    assert 'data-kind="values"' not in html
+
+
 def test_a_table_has_columns_and_numbers_to_the_right():
     html = render(ToolResult("1", (Text('name,size,note\na.txt,12,"x; y"\nb.txt,340,\nc.txt,5,z'),)))
     assert '<th>name</th><th class="c-number">size</th>' in html

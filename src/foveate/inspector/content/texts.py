@@ -17,7 +17,7 @@ from ...digest.listings import MATCHED, UNNUMBERED
 from ...digest.logs import failure_signs, reports_failure
 from ...digest.pages import read_page
 from ...digest.source import Source, read_source, remove_numbers
-from ...digest.wrappings import wrapper_end
+from ...digest.wrappings import unwrap, wrapper_end
 from .characters import element, visible
 from .code import highlight, language_of_lines
 from .diffs import render_diff_rows, rows_of_patch
@@ -60,8 +60,15 @@ class Place(Struct, frozen=True):
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of a text: one of `digest.describe`, or `terminal` for escape sequences of a terminal."""
-    return "terminal" if has_escapes(text[:_ESCAPES_IN]) else describe(text).kind
+    """Return the kind of a text: one of `digest.describe`, or `terminal` for escape sequences of a terminal.
+
+    A text in the fields of a protocol is shown with them, as the model saw it.
+    """
+    if has_escapes(text[:_ESCAPES_IN]):
+        return "terminal"
+    if not text.endswith(unwrap(text).text):
+        return "json" if text[:1] in ("{", "[") else "output"
+    return describe(text).kind
 
 
 def render_text(
