@@ -258,6 +258,14 @@ def test_a_fold_names_the_file_with_the_whole_output_of_a_result():
     assert "home/me/out/tool_ceea1" in names
 
 
+def test_a_fold_shows_what_a_client_kept_of_an_output():
+    above = "<persisted-output>\nOutput too large (42.3KB). Full output saved to: /out/1.txt\n\nPreview (first 2KB):"
+    result = "\n".join((above, *["def load():\n    return 1"] * 40))
+    shown = text_of_fold(entries_of(call("a"), answer("a", result)))
+    assert "40 definitions: def load" in shown
+    assert "(whole output in /out/1.txt)" in shown
+
+
 def test_a_fold_lists_the_names_of_long_texts_and_arguments():
     plan = "I change things in order. " * 12 + "First comes run_all in src/main.py."
     code = "x = 1\n" * 60 + "def run_all(): return load_rows(run_all)\n"

@@ -40,6 +40,8 @@ _DECLARES = re.compile(
 _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 _WORD = re.compile(r"[^\W\d_]{2}")
+_NUMBER = re.compile(r"\s*\d+→")
+"""The number that a file viewer prints before a line."""
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Warning)\b.*", re.MULTILINE)
 """The exception at the end of a traceback."""
 _EDITED = re.compile(
@@ -127,7 +129,7 @@ def _failure(some: Sequence[str], text: str) -> str:
     """Return the exception of a traceback, or the first line that reports a failure at the beginning or the end."""
     if some and some[0].startswith("Traceback") and (raised := _RAISED.findall(text[-_SUMMED:])):
         return str(raised[-1])
-    lines = [*some, *text[-_SUMMED:].split("\n")[1:]]
+    lines = [*some, *[_NUMBER.sub("", line) for line in text[-_SUMMED:].split("\n")[1:]]]
     signs = failure_signs("\n".join(lines))
     return next((line.strip() for line in lines if " " in line and reports_failure(line, signs)), "")
 

@@ -39,6 +39,8 @@ _FILE = re.compile(
 """The header of OpenCode, of the editor tool of Anthropic and OpenHands, and of SWE-agent, above a file."""
 _FOUND_FILES = re.compile(r"Found \d+ files?(?: limit: \d+)?\n(?=\S)")
 """The header of Claude Code above the files that a search found."""
+_SHORTENED = re.compile(r"<persisted-output>\n[^\n]*\n\s*Preview \([^\n]*\):\n")
+"""The header of Claude Code above the beginning of an output that it stored in a file."""
 _CURL = re.compile(r"\s*% Total[^\n]*\n\s*Dload[^\n]*\n(?:[^\n]*(?:-:--|\d:\d\d):(?:--|\d\d)[^\n]*\n|\s*\n)*")
 """The progress that curl writes."""
 
@@ -129,7 +131,7 @@ def _without_header(text: str) -> Unwrapped | None:
     if header := _FILE.match(text):
         path = str(next(filter(None, header.groups())))
         return Unwrapped(text[header.end() :], path.replace("\\", "/").rpartition("/")[2][:60])
-    if header := _FOUND_FILES.match(text) or _CURL.match(text):
+    if header := _FOUND_FILES.match(text) or _SHORTENED.match(text) or _CURL.match(text):
         return Unwrapped(text[header.end() :])
     if header := _FOUND.match(text):
         return Unwrapped("\n".join(_matches(text[header.end() :])))

@@ -221,6 +221,7 @@ class _AboutResult(NamedTuple):
 
 @cached_by_text(512)  # A change before a stretch makes the folds after it again, with other new names.
 def _describe_result(text: str) -> _AboutResult:
+    path = path_of_whole_output(text)
     text = output_of(text)
     if tells_edit(text):
         return _AboutResult(_EDITED, False, distinct_names(text[:_NAMES_MAX]), _FLOOR)
@@ -228,7 +229,6 @@ def _describe_result(text: str) -> _AboutResult:
     if len(flat) <= _RESULT_MAX:
         return _AboutResult(flat, True)
     about = describe_text(text, _LOOKED_AT)
-    path = path_of_whole_output(text)
     whole = f" (whole output in {path})" if path else ""
     floor = _FLOOR * floor_for(about.kind, len(text), room_for(len(text)))
     return _AboutResult(f"{_summarize(about)}{whole}", False, distinct_names(text[:_NAMES_MAX]), floor)
