@@ -44,6 +44,15 @@ def test_the_output_is_what_the_tool_wrote(text: str):
     assert describe(text).kind == "values"
 
 
+@pytest.mark.parametrize("cut", [1, 20, 40])
+def test_an_output_that_was_cut_is_read_as_well(cut: int):
+    inner = json.dumps({"_meta": None, "content": [{"type": "text", "text": TABLES * 9}]}, indent=2)
+    for text, more in ((of_mcp(TABLES * 9), 24), (printed(inner), 70)):
+        own = output_of(text[: -more - cut])
+        assert (TABLES * 9).startswith(own)
+        assert len(own) > len(TABLES * 7)
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

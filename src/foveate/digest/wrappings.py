@@ -56,8 +56,11 @@ _MCP_SIGN = '"text"'
 _SIGN_NEAR = 400
 _OUTPUT_SIGN = re.compile(r'\{"(?:output|chunk_id)":')
 _PYTHON_RESULT = re.compile(r"(?:meta=\S+ )?content=\[TextContent\(")
-_PYTHON_TEXT = re.compile(r"TextContent\(type='text', text=('(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")")
-"""A text in the result of an MCP server, as Python prints it."""
+_PYTHON_TEXT = re.compile(r"TextContent\(type='text', text=('(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?)")
+"""A text in the result of an MCP server, as Python prints it; without its end if it was cut."""
+_JSON_RESULT = re.compile(r'\{\s*(?:"_?meta":\s*null,\s*)?"content":\s*\[\s*\{\s*"type":\s*"text"')
+_JSON_TEXT = re.compile(r'"type":\s*"text",\s*"text":\s*("(?:[^"\\]|\\.)*+"?)')
+"""A text in such a result in JSON that was cut."""
 
 _SAVED = re.compile(
     r"\b(?:full|complete|whole) (?:tool )?output(?: (?:is|was|has been))?(?: (?:saved|written|stored) (?:to|in|at))?:? "
@@ -157,18 +160,23 @@ def _without_fields(text: str) -> Unwrapped | None:
         return _from_json(text)
     if _PYTHON_RESULT.match(text):
         try:
-            texts = [ast.literal_eval(found) for found in _PYTHON_TEXT.findall(text)]
+            texts = [ast.literal_eval(_closed(found)) for found in _PYTHON_TEXT.findall(text)]
         except (ValueError, SyntaxError):
             return None
         return _joined(texts, text.endswith("isError=True")) if texts else None
     return None
 
 
+def _closed(literal: str) -> str:
+    """Return a text in quotes with its end, if it was cut."""
+    return literal if len(literal) > 1 and literal[-1] == literal[0] else literal + literal[0]
+
+
 def _from_json(text: str) -> Unwrapped | None:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
+        return _from_cut_json(text)
     match value:
         case {"output": str(own), "metadata": {"exit_code": int(code)}} | {"output": str(own), "exit_code": int(code)}:
             return Unwrapped(own, f"exit code {code}" if code else "", code != 0)
@@ -180,6 +188,16 @@ def _from_json(text: str) -> Unwrapped | None:
             return _from_blocks(blocks)
         case _:
             return None
+
+
+def _from_cut_json(text: str) -> Unwrapped | None:
+    if not _JSON_RESULT.match(text):
+        return None
+    try:
+        texts = [msgspec.json.decode(_closed(found), type=str) for found in _JSON_TEXT.findall(text)]
+    except msgspec.DecodeError:
+        return None
+    return _joined(texts, False) if texts else None
 
 
 def _from_blocks(blocks: Sequence[Any], *, is_failed: bool = False) -> Unwrapped | None:
