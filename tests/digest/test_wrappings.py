@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foveate.digest import describe, digest
 from foveate.digest.wrappings import output_of, unwrap, wrapper_end
@@ -99,6 +101,44 @@ def test_the_progress_of_curl_is_left_out():
 def test_other_texts_stay(text: str):
     assert unwrap(text) == (text, "", False)
     assert wrapper_end(text) == 0
+
+
+PIECES = st.sampled_from(
+    [
+        '{"content": [{"type": "text", "text": "',
+        '"}], "isError": true}',
+        '[{"type": "text", "text": "a',
+        "\\",
+        '"',
+        "'",
+        "meta=None content=[TextContent(type='text', text='",
+        "', annotations=None)] isError=True",
+        '{"output": "',
+        "\\n",
+        "Command: a\n",
+        "Chunk ID: 1\n",
+        "Exit code: 1\n",
+        "Exit code 1\n",
+        "Output:\n",
+        "ERROR:\n",
+        "<path>/a</path>\n<content>",
+        "Found 2 matches\n/a:\n  Line 1: b",
+        "  % Total\n  Dload\n",
+        "<persisted-output>\nx\nPreview (2KB):\n",
+        "\ud800",
+        "\0",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=8).map("".join))
+def test_any_text_has_an_output(text: str):
+    """It is a part of the text, or was decoded from it; what is above it is so too."""
+    own = unwrap(text)
+    assert text[wrapper_end(text) :] in (text, own.text)
+    assert bool(own.note) >= own.is_failed
+    assert isinstance(output_of(text), str)
+    assert len(digest(text, 200).text) <= 200 or digest(text, 200).is_whole
 
 
 def test_lines_of_a_digest_have_the_numbers_of_the_whole_text():

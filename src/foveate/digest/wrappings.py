@@ -195,7 +195,7 @@ def _from_cut_json(text: str) -> Unwrapped | None:
         return None
     try:
         texts = [msgspec.json.decode(_closed(found), type=str) for found in _JSON_TEXT.findall(text)]
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError):
         return None
     return _joined(texts, False) if texts else None
 
