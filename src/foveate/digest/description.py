@@ -54,7 +54,7 @@ _REFUSED_EDIT = "Your proposed edit "
 
 
 def tells_edit(text: str) -> bool:
-    """Return whether a result says that a file was changed. What it says besides is in the call, or in the file."""
+    """Return whether a result says that a file was changed. The rest of it is in the call, or in the file."""
     return _EDITED.match(text) is not None
 
 

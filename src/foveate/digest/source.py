@@ -33,7 +33,7 @@ class Source(Struct):
     text: str
     """The text without its wrapping."""
     note: str = ""
-    """What matters of its wrapping."""
+    """A fact from its wrapping."""
     viewed: str = ""
     """The line numbers that a file viewer printed, as `194-242`; "" if they are those of the text."""
     sampled: bool = False

@@ -1,7 +1,7 @@
 """Wrappings: what clients and servers write around the output of a tool.
 
 Codex puts exit codes and times above it, editors the path of a file, curl its progress, MCP the fields of a protocol.
-The output is read as if it stood alone; what matters of its wrapping becomes a note.
+The output is read as if it stood alone; one fact from its wrapping becomes a note.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Unwrapped(NamedTuple):
 
     text: str
     note: str = ""
-    """What matters of the wrapping: an exit code, the name of a file; "" if nothing does."""
+    """A fact from the wrapping: an exit code, the name of a file; "" for none."""
     is_failed: bool = False
     """Whether the note tells a failure."""
 

@@ -1,6 +1,6 @@
 """Summaries of clients: the text with which Claude Code goes on in a new conversation, in the user's name.
 
-What the user asked is the user's own, and the rest is the model's.
+The requests in it are the user's, and the rest is the model's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _QUOTE = re.compile(r"^(\s*[-*\d.]*\s*)[\"“](.*)[\"”]\s*$", re.MULTILINE)
 """An item that is a quotation."""
 
 Role = Literal["request", "user", "open", "assistant"]
-"""What a part tells: the user's request, other words of the user, open tasks, or what the model did."""
+"""The content of a part: the user's request, other words of the user, open tasks, or the model's work."""
 
 
 def is_client_summary(text: str) -> bool:

@@ -30,7 +30,7 @@ _LITTLE = 0.3
 
 
 class FoldLines(Struct):
-    """What a digest keeps of a fold."""
+    """The parts of a fold that a digest keeps."""
 
     lines: list[tuple[str, float]]
     """Texts and calls, each with the part that it is worth."""
