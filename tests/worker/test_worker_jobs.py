@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -105,6 +106,20 @@ def test_permanent_failure_is_not_retried(error: Exception) -> None:
         raise error
 
     assert worked_off(CompactionJob("c"), work=work)[0] == [("failed", 1)]
+
+
+def test_a_failed_job_prints_nothing_in_a_program_without_logging(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """procrastinate logs a traceback with all arguments of the job. The queue has the reason."""
+
+    def work(wanted: CompactionJob, is_last: bool) -> str:
+        raise NoSuchConversation("c")
+
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    _, reasons = worked_off(CompactionJob("c"), work=work)
+    assert reasons == [(1, 1, "NoSuchConversation: There is no conversation 'c' in this store.")]
+    assert capsys.readouterr().err == ""
 
 
 def test_pauses_double() -> None:

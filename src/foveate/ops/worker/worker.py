@@ -40,6 +40,8 @@ from .tables import Tables, read_postgres_url
 __all__ = ["Backoff", "Worker", "make_app", "until_empty"]
 
 _log = logging.getLogger("foveate.worker")
+_SILENT = logging.NullHandler()
+"""Keeps the log of procrastinate, with a traceback for each failed attempt, off the terminal without logging."""
 
 _KEPT_HOURS = 7 * 24
 """Hours for which ended jobs are kept."""
@@ -288,6 +290,7 @@ def make_app(
 
     `ages_at`: when to apply retention rules to all conversations, as a crontab line; "": never.
     """
+    logging.getLogger("procrastinate").addHandler(_SILENT)
     app = App(connector=connector)
     for name, kind in TASKS.items():
         task = app.task(name=name, queue=QUEUE, pass_context=True, retry=backoff)(
