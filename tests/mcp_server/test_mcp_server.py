@@ -229,7 +229,9 @@ def test_erasing_needs_the_consent_of_the_user(store: str, action: Any, agrees: 
         return sdk.types.ElicitResult(action=action, content={"erase": agrees} if action == "accept" else None)
 
     server = build_server(StoredConversations(store, ["ours"]))
-    ask(server, lambda client: client.call_tool("erase", {"handle": "m3"}), elicitation_callback=answer)
+    result = ask(server, lambda client: client.call_tool("erase", {"handle": "m3"}), elicitation_callback=answer)
+    text = "m3 is erased." if erased else "m3 is not erased: the user did not agree."
+    assert (result.is_error, result.content[0].text) == (False, text)
     assert len(questions) == 1
     assert "m3 of ours" in questions[0]
     with foveate.open_conversation("ours", store=store, window=16_000) as chat:
@@ -238,8 +240,10 @@ def test_erasing_needs_the_consent_of_the_user(store: str, action: Any, agrees: 
 
 def test_a_client_that_cannot_ask_erases_nothing(store: str):
     server = build_server(StoredConversations(store, ["ours"]))
-    with pytest.raises(ExceptionGroup):
-        use(server, "erase", handle="m3")
+    assert use(server, "erase", handle="m3") == (
+        True,
+        "Error executing tool erase: m3 is not erased. Erasing needs the user's consent, and this client cannot ask.",
+    )
     with foveate.open_conversation("ours", store=store, window=16_000) as chat:
         assert chat.privacy.erasures() == []
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
+from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
@@ -183,7 +183,9 @@ def _add_management(server: MCPServer, source: Source) -> None:
         with _opened(source, conversation) as chat:
             return f"{handle} is no longer pinned." if chat.unpin(handle) else f"{handle} was not pinned."
 
-    def confirm(handle: str, conversation: str = "") -> Elicit[Confirmation]:
+    def confirm(handle: str, context: Context, conversation: str = "") -> Elicit[Confirmation]:
+        if not _can_ask(context):
+            raise ToolError(f"{handle} is not erased. Erasing needs the user's consent, and this client cannot ask.")
         with _opened(source, conversation) as chat:
             beginning = " ".join(text_of(chat.original(handle)).split())[:200]
             return Elicit(f"Erase {handle} of {chat.name} for good? It begins: {beginning!r}", Confirmation)
@@ -198,8 +200,15 @@ def _add_management(server: MCPServer, source: Source) -> None:
         if not (isinstance(confirmed, AcceptedElicitation) and confirmed.data.erase):
             return f"{handle} is not erased: the user did not agree."
         with _opened(source, conversation) as chat:
-            erasure = chat.privacy.erase(handle, reason="asked for through MCP")
-            return f"{handle} is erased: {erasure}"
+            chat.privacy.erase(handle, reason="asked for through MCP")
+        return f"{handle} is erased."
+
+
+def _can_ask(context: Context) -> bool:
+    """Return whether the client can show a form to the user. A client that names no kind of elicitation can."""
+    capabilities = context.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def _add_resources(server: MCPServer, source: Source) -> None:
