@@ -69,7 +69,7 @@ def test_message_text_has_every_kind_of_part():
         "(thought, encrypted)",
         "Here:",
         '→ ls {"path": "."}  [c1]',
-        "[image/png, 3\u202f000 bytes]",
+        "[image/png, 3,000 bytes]",
         "[image/png https://example.org/a.png]",
         "[server_tool_use of anthropic] {}",
     ]

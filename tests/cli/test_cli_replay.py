@@ -20,9 +20,7 @@ def test_replay_prints_table_chart_and_sentences(run, recording):
     code, out, err = run("replay", recording, "--compare", "none,keep-last-1", "--window", "200000")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].replace("\u202f", "") == (
-        "fix-login  17 messages, 8 model calls, window 200000, provider anthropic"
-    )
+    assert lines[0] == "fix-login  17 messages, 8 model calls, window 200,000, provider anthropic"
     assert lines[2].split() == ["policy", "cost", "all-in", "peak", "tokens", "recall", "quoted", "edits"]
     assert lines[3].split()[0:4] == ["none", "100", "%", "100"]
     assert lines[4].split()[0] == "keep-last-1"
@@ -42,7 +40,7 @@ def test_single_policy_has_its_own_sentence(run, recording):
 
 def test_replay_shows_where_everything_outgrows_the_window(run, recording):
     _, out, _ = run("replay", recording, "--compare", "off,keep-last-1", "--window", "1000")
-    assert "Sending everything outgrows the window of 1\u202f000 tokens at call " in out
+    assert "Sending everything outgrows the window of 1,000 tokens at call " in out
     assert "`keep-last-1` sends " in out
     assert " window\n" in out  # The line of the chart.
     assert "calls over the budget" in out
@@ -66,7 +64,7 @@ def test_a_model_that_is_not_known_is_reported(run, recording):
     code, out, err = run(*arguments)
     assert (code, json.loads(out)["window"]) == (0, 200_000)
     assert (
-        err == "foveate: The window of model 'gpt5-mini' is not known, and counts as 200000 tokens. --window sets it.\n"
+        err == "foveate: The window of model 'gpt5-mini' is not known and counts as 200,000 tokens. --window sets it.\n"
     )
     assert run(*arguments, "--window", "64000")[2] == ""
 

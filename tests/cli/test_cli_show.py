@@ -33,7 +33,7 @@ def test_show_prints_every_message_of_the_last_view(run, recording):
     assert '  │ → read_file {"path": "src/part_0.py"}  [c0]' in lines
     assert "  │ … 193 more lines, --full shows all" in lines
     assert "16 messages in the view" in lines[-2]
-    assert lines[-2].endswith("of the window of 200\u202f000")
+    assert lines[-2].endswith("of the window of 200,000")
 
 
 def test_full_shows_complete_messages(run, recording):

@@ -22,7 +22,7 @@ def test_tune_prints_the_changes_and_writes_preset_and_report(run, files, tmp_pa
     place, report = tmp_path / "mine.toml", tmp_path / "report.html"
     code, out, err = run("tune", *files, *OPTIONS, "--write", place, "--html", report)
     assert (code, err) == (0, "")
-    assert out.splitlines()[0].startswith("policy keep-last-5  4 recordings, window 32\u202f000, 2 parameters, ")
+    assert out.splitlines()[0].startswith("policy keep-last-5  4 recordings, window 32,000, 2 parameters, ")
     assert "filter.keep" in out
     assert "Cross-check: on recordings that the search did not see, its settings cost" in out
     assert f"The preset is in {place}." in out

@@ -26,12 +26,12 @@ def test_only_exact_shares_are_100_and_0_percent(share, text):
     assert percent(share) == text
 
 
-def test_thousands_are_separated_by_a_narrow_space():
+def test_thousands_are_separated_by_a_comma():
     assert [count(value) for value in (0, 999, 1234, 1234567.4, None)] == [
         "0",
         "999",
-        "1\u202f234",
-        "1\u202f234\u202f567",
+        "1,234",
+        "1,234,567",
         "–",
     ]
 
@@ -39,7 +39,7 @@ def test_thousands_are_separated_by_a_narrow_space():
 def test_money_keeps_significant_digits():
     assert [dollars(amount) for amount in (12.3, 1234.5, 0.04123, -0.04123, 0.5, 0, None)] == [
         "$12.30",
-        "$1\u202f234.50",
+        "$1,234.50",
         "$0.0412",
         "-$0.0412",
         "$0.500",

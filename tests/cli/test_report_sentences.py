@@ -103,7 +103,7 @@ def test_table_has_a_row_for_each_policy():
     }
     assert table([row(**figures, edits=7)]) == (
         ("policy", "cost", "all-in", "peak tokens", "recall", "quoted", "edits"),
-        [("prune", "50 %", "75 %", "12\u202f345", "–", "100 %", "7")],
+        [("prune", "50 %", "75 %", "12,345", "–", "100 %", "7")],
     )
 
 

@@ -68,6 +68,13 @@ def test_a_click_on_the_chart_shows_that_turn(pages, sample_site):
     assert f"turn {turn}" in page.locator("#seen").inner_text()
 
 
+def test_pointing_at_the_chart_shows_the_sizes_of_a_turn(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    box = page.locator("#chart svg").last.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    assert re.search(r"tokens shown\s+\d+,\d{3}\s", page.locator("#chart .tip").inner_text())
+
+
 def test_a_summary_opens_into_the_messages_it_stands_for(pages, sample_site):
     page = pages.open(sample_site + GRANARY)
     before = page.locator("[data-row]").count()

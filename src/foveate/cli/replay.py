@@ -103,7 +103,7 @@ def replay(
     if any(number is not None and number < 1 for number in (window, jobs, recent)):
         raise BadSetting("--window, --jobs and --recent must be whole numbers above 0.")
     if model is not None and window is None and window_of(model) is None:
-        complain(f"foveate: The window of model {model!r} is not known, and counts as 200000 tokens. --window sets it.")
+        complain(f"foveate: The window of model {model!r} is not known and counts as 200,000 tokens. --window sets it.")
     url = None if db is None else store_url(db)
     new_file = _check_places(html, url)
     chosen = _chosen(files, last, recent, as_json)

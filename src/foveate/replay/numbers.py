@@ -1,7 +1,7 @@
-"""Format of figures, the same in the terminal and in the HTML report.
+"""Format of figures, the same in the terminal, in the HTML report and in the inspector.
 
-A narrow no-break space separates thousands. Percentages are whole, unless rounding would show "all" or "none" for
-almost all or almost none. An unknown figure is a dash.
+A comma separates thousands. Percentages are whole, unless rounding would show "all" or "none" for almost all or
+almost none. An unknown figure is a dash.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import math
 __all__ = ["UNKNOWN", "brief", "count", "decimals", "dollars", "percent", "plural", "ticks"]
 
 UNKNOWN = "\N{EN DASH}"
-_NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 def count(value: float | None) -> str:
-    """Format a whole number: `1 234 567` with narrow spaces."""
-    return UNKNOWN if value is None else f"{round(value):,}".replace(",", _NARROW)
+    """Format a whole number: `1,234,567`."""
+    return UNKNOWN if value is None else f"{round(value):,}"
 
 
 def brief(value: float) -> str:
@@ -51,7 +50,7 @@ def dollars(amount: float | None) -> str:
     if amount < 0:
         return f"-{dollars(-amount)}"
     if amount == 0 or abs(amount) >= 1:
-        return f"${amount:,.2f}".replace(",", _NARROW)
+        return f"${amount:,.2f}"
     places = 2 - math.floor(math.log10(abs(amount)))
     return f"${amount:.{max(2, places)}f}"
 

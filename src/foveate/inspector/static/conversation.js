@@ -1,9 +1,8 @@
 // The page of a conversation: rows that are fetched while one scrolls, details in place, and the timeline.
 // Without this script the same links lead to pages.
 
-import { elementsOf, fetchPart, say } from "./page.js";
+import { count, elementsOf, fetchPart, say } from "./page.js";
 
-const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 const element = (name, className, text) => Object.assign(document.createElement(name), { className, textContent: text ?? "" });
 const plain = (event) => !(event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 
@@ -152,7 +151,8 @@ function useTimeline(figure) {
   let start = null;
   let chosen = data.turn.indexOf(Number(new URLSearchParams(location.search).get("turn") ?? 0));
 
-  const money = (value) => (data.unit === "dollars" ? `$${value >= 1 ? value.toFixed(2) : value.toPrecision(3)}` : count(value));
+  const cents = (value) => value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  const money = (value) => (data.unit === "dollars" ? `$${value >= 1 ? cents(value) : value.toPrecision(3)}` : count(value));
   const callAt = (x) => {
     const bounds = plot.getBoundingClientRect();
     return Math.min(width - 1e-6, Math.max(0, ((x - bounds.left) / bounds.width) * width));

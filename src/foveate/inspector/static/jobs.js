@@ -1,6 +1,7 @@
 // Follows background jobs, and loads the page again when one ends.
+import { count } from "./page.js";
+
 const jobs = [...document.querySelectorAll("[data-job]")].filter((job) => /waiting|running/.test(job.dataset.status));
-const number = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
 async function look(job) {
   const answer = await fetch(job.dataset.job, { credentials: "same-origin" });
@@ -10,7 +11,7 @@ async function look(job) {
   if (now.total) {
     bar.max = now.total;
     bar.value = now.done;
-    job.querySelector("[data-job-text]").textContent = `${number(now.done)} of ${number(now.total)} messages`;
+    job.querySelector("[data-job-text]").textContent = `${count(now.done)} of ${count(now.total)} messages`;
   }
   return now.status !== "waiting" && now.status !== "running";
 }

@@ -15,6 +15,11 @@ export function elementsOf(html) {
   return template.content;
 }
 
+/** Format a whole number as the server does: 1,234,567. */
+export function count(value) {
+  return Math.round(value).toLocaleString("en");
+}
+
 /** Tell a person and a screen reader what happened. */
 export function say(text) {
   let place = document.getElementById("said");

@@ -1,7 +1,7 @@
 // Shows boxes that follow the pointer. Without this script the report only lacks these boxes.
 (() => {
   const tip = document.body.appendChild(Object.assign(document.createElement("div"), { id: "tip" }));
-  const number = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const number = (value) => Math.round(value).toLocaleString("en");
   const line = (text, value, kind) => {
     const row = document.createElement("div");
     if (kind) {

@@ -6,7 +6,7 @@
   const place = document.querySelector(".saved-rows");
   const form = document.querySelector(".viewer-bar");
   const { scene, back, next, call, where } = form.elements;
-  const number = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const number = (value) => Math.round(value).toLocaleString("en");
   const rows = new Map();
   const collect = (root) => {
     for (const row of root.querySelectorAll("[data-form]")) rows.set(Number(row.dataset.form), row);
