@@ -12,6 +12,12 @@ from foveate.errors import BadMessage
 DOWN = {"code": 502, "message": "Provider returned error"}
 
 
+def failed(**choice: Any) -> dict[str, Any]:
+    """Return a completion whose provider failed in the middle of the answer, as OpenRouter reports it."""
+    message = {"role": "assistant", "content": "I am"}
+    return {"id": "gen-1", "choices": [{"index": 0, "finish_reason": "error", "message": message, **choice}]}
+
+
 @pytest.mark.parametrize(
     ("format", "reply", "words"),
     [
@@ -19,6 +25,10 @@ DOWN = {"code": 502, "message": "Provider returned error"}
         ("openai", {"choices": None, "error": DOWN, "object": "chat.completion"}, "502: Provider returned error"),
         ("openai", {"choices": [], "error": DOWN}, "502: Provider returned error"),
         ("openai", {"error": "model 'llama' not found"}, "model 'llama' not found"),
+        ("openai", failed(error=DOWN), "502: Provider returned error"),
+        ("openai", failed(error=DOWN, finish_reason="stop"), "502: Provider returned error"),
+        ("openai", {**failed(), "error": DOWN}, "502: Provider returned error"),
+        ("openai", failed(error={}), "finish_reason: error"),
         (
             "anthropic",
             {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
@@ -34,7 +44,7 @@ def test_an_error_is_reported_and_not_recorded(format: str, reply: dict[str, Any
     chat.prompt()
     with pytest.raises(BadMessage) as raised:
         chat.record(reply)
-    assert str(raised.value).startswith(f"The reply is an error, {words!r}. There is nothing to record.")
+    assert str(raised.value).startswith(f"The reply is an error, {words!r}. Nothing of it was recorded.")
     assert len(chat) == 1
 
 

@@ -401,6 +401,7 @@ def test_a_cut_stream_of_bytes_has_no_whole(format: str):
             {"id": "c", "error": {"code": 502, "message": "Overloaded"}, "choices": [{"index": 0, "delta": {}}]},
         ),
         ("openai", {"error": "Overloaded"}),
+        ("openai", {"choices": [{"delta": {"content": ""}, "error": {"code": 502, "message": "Overloaded"}}]}),
     ],
 )
 def test_an_error_in_the_stream_is_raised_with_its_text(format: str, event: dict[str, Any]):
@@ -409,6 +410,14 @@ def test_an_error_in_the_stream_is_raised_with_its_text(format: str, event: dict
         gatherer.feed(event)
     with pytest.raises(BrokenStream, match="Overloaded"):
         gather(format).feed(sent([event]))
+    assert gatherer.whole() is None
+
+
+def test_a_reply_that_ends_with_an_error_is_a_broken_stream():
+    gatherer = gather("openai")
+    gatherer.feed({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "I am"}}]})
+    with pytest.raises(BrokenStream, match="ended the stream with an error: it gives no reason"):
+        gatherer.feed({"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]})
     assert gatherer.whole() is None
 
 

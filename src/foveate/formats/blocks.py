@@ -130,7 +130,7 @@ def refuse_error(reply: Mapping[str, Any]) -> None:
         error = ": ".join(str(fact) for fact in facts if isinstance(fact, str | int) and fact != "")
     if isinstance(error, str) and error:
         raise BadMessage(
-            f"The reply is an error, {error[:500]!r}. There is nothing to record. Correct the request or send it again."
+            f"The reply is an error, {error[:500]!r}. Nothing of it was recorded. Correct the request or send it again."
         )
 
 

@@ -16,7 +16,7 @@ from ..errors import BadMessage, BrokenStream
 from ..ports import Delta
 from .blocks import as_dict
 
-__all__ = ["BytesReader", "EventGatherer", "EventReader", "StreamGatherer"]
+__all__ = ["BytesReader", "EventGatherer", "EventReader", "StreamGatherer", "error_in_stream"]
 
 
 _JSON = msgspec.json.Decoder()
@@ -119,7 +119,7 @@ class StreamGatherer:
         deltas: list[Delta] = []
         for event in events:
             if event.get("type") == "error" or event.get("error"):
-                raise _error_in_stream(event.get("error") or event)
+                raise error_in_stream(event.get("error") or event)
             try:
                 deltas += self._events.add(event)
             except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -177,7 +177,7 @@ def _malformed(event: str) -> BrokenStream:
     )
 
 
-def _error_in_stream(error: object) -> BrokenStream:
+def error_in_stream(error: object) -> BrokenStream:
     """Return the error that the server reported in the place of the rest of its answer."""
     if isinstance(error, Mapping):
         kind = error.get("code") or error.get("type") or error.get("status")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ports import Delta
+from ..streams import error_in_stream
 
 __all__ = ["OpenAIGatherer"]
 
@@ -44,6 +45,8 @@ class OpenAIGatherer:
         for choice in choices:
             if choice.get("index", 0):
                 continue  # Only the first of several answers is recorded.
+            if choice.get("error") or choice.get("finish_reason") == "error":
+                raise error_in_stream(choice.get("error") or {})
             delta = choice.pop("delta", None) or {}
             _merge(self._choice, choice)
             calls = delta.pop("tool_calls", None) or []

@@ -183,6 +183,9 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
         choice = as_dict(choices[0], "reply.choices[0]")
         if "message" not in choice and "delta" in choice:
             raise BadMessage("The reply is one chunk of a stream. Gather the stream, then pass the whole completion.")
+        if choice.get("error") or choice.get("finish_reason") == "error":  # Its text may end in the middle.
+            for holder in (choice, fields, {"error": "finish_reason: error"}):
+                refuse_error(holder)
         message = {"role": "assistant", **as_dict(choice.get("message"), "reply.choices[0].message")}
     if message.get("role") != "assistant":
         raise BadMessage(f"The role of a reply is {describe(message.get('role'))}. It must be assistant.")
