@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from foveate.cli import recordings as command
+from foveate.stores.zstd import find_module
 
 CHAT = b'{"role": "user", "content": "hi"}\n{"role": "assistant", "content": "ho"}\n'
 
@@ -74,9 +75,10 @@ def test_a_folder_stands_for_the_recordings_in_it(run, tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.jsonl").write_bytes(CHAT)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(CHAT))
+    (tmp_path / "c.jsonl.zst").write_bytes(find_module().compress(CHAT * 3))
     (tmp_path / "package.json").write_text('{"name": "x"}')
     code, out, err = run("replay", tmp_path, "--json", "--jobs", 1)
-    assert (code, [json.loads(line)["transcript"] for line in out.splitlines()]) == (0, ["b.jsonl", "a"])
+    assert (code, [json.loads(line)["transcript"] for line in out.splitlines()]) == (0, ["b.jsonl", "c.jsonl", "a"])
     assert err == f"foveate: 1 other JSON files in {tmp_path} are no recordings. They are left out.\n"
     (tmp_path / "empty").mkdir()
     code, _, err = run("replay", tmp_path / "empty")

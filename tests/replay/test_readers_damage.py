@@ -24,7 +24,9 @@ from foveate.errors import BadSetting, BadTranscript, FoveateError, UnknownForma
 from foveate.replay.recordings import READERS, read_recording, sniff
 from foveate.replay.recordings.recording import Reader, Recording
 from foveate.replay.recordings.source import LINE_LIMIT, Source
+from foveate.stores import zstd as stored_zstd
 
+zstd = stored_zstd.find_module()
 HI = {"role": "user", "content": "Hi."}
 HELLO = {"role": "assistant", "content": "Hello."}
 SKIPS = "--lenient skips such lines and counts them."
@@ -202,6 +204,12 @@ def test_a_reader_that_exhausts_the_stack_reports_a_damaged_file(
         pytest.param(
             b"\x1f\x8b\x08nothing", "its gzip data is damaged or cut off. Copy or export it again.", id="bad gzip"
         ),
+        pytest.param(
+            zstd.compress(b"[]")[:-2], "its zstd data is damaged or cut off. Copy or export it again.", id="cut zstd"
+        ),
+        pytest.param(
+            b"\x28\xb5\x2f\xfdnothing", "its zstd data is damaged or cut off. Copy or export it again.", id="bad zstd"
+        ),
         pytest.param(b"PK\x03\x04....", "it is a ZIP archive. Unpack it first (unzip).", id="ZIP"),
         pytest.param(
             b"SQLite format 3\0....",
@@ -246,16 +254,27 @@ def test_a_utf8_mark_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     assert [(entry.message.text, entry.line) for entry in recording.messages] == [("Hi.", 1), ("Hello.", 3)]
 
 
+@pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_file_that_gzip_compressed_is_read_as_its_content(tmp_path: Path, whole: bool) -> None:
-    plain, packed = tmp_path / "chat.jsonl", tmp_path / "chat.jsonl.gz"
+def test_a_compressed_file_is_read_as_its_content(
+    tmp_path: Path, whole: bool, compress: Callable[[bytes], bytes]
+) -> None:
+    plain, packed = tmp_path / "chat.jsonl", tmp_path / "chat.packed"
     write_document(plain, [HI, HELLO]) if whole else write_lines(plain, HI, b"so it goes", HELLO)
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    packed.write_bytes(compress(plain.read_bytes()))
     unpacked = read_recording(plain, lenient=True)
     assert read_recording(packed, lenient=True) == structs.replace(unpacked, path=str(packed))
     if not whole:
-        with pytest.raises(BadTranscript, match=r"gz, line 2: it is not JSON"):
+        with pytest.raises(BadTranscript, match=r"packed, line 2: it is not JSON"):
             read_recording(packed)
+
+
+def test_without_a_zstd_module_the_error_names_the_compression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "chat.jsonl.zst"
+    path.write_bytes(zstd.compress(json.dumps(HI).encode()))
+    monkeypatch.setattr(stored_zstd, "find_module", lambda: None)
+    with pytest.raises(BadTranscript, match=r"compressed with Zstandard. Unpack it first \(unzstd\)"):
+        read_recording(path)
 
 
 def test_numbers_outside_the_json_standard_are_not_damage(tmp_path: Path) -> None:

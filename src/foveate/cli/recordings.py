@@ -26,7 +26,7 @@ STDIN = "/dev/stdin"
 """The name of standard input. The parser of arguments takes `-` for an option, so `foveate` passes this instead."""
 _LISTED = 15
 """Sessions that the list shows."""
-_SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".traj")
+_SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst", ".traj")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 It handles encodings, torn writes, size limits and input that JSON libraries reject, for JSON Lines (a value a line) and
 JSON documents (one value). A damaged line raises BadTranscript, or is skipped and counted if the caller is lenient. A
-damaged document cannot be read in part. A file that gzip compressed is read as its content.
+damaged document cannot be read in part. A file that gzip or zstd compressed is read as its content.
 
 msgspec decodes. If it fails, the standard library decodes again, because it accepts more (NaN, huge numbers) and names
 the position of an error.
@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from ...errors import BadMessage, BadTranscript, UnknownFormat
+from ...stores import zstd as stored_zstd
 
 __all__ = [
     "BLANK",
@@ -116,31 +117,40 @@ def skip_line(file: BinaryIO) -> None:
             return
 
 
-_GZIP = b"\x1f\x8b"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 @contextmanager
 def open_unpacked(path: str | os.PathLike[str], size: int = -1) -> Iterator[BinaryIO]:
-    """Open a file to read its bytes, unpacked if gzip compressed it. `size`: bytes of the buffer (default: the usual).
+    """Open a file to read its bytes, unpacked if gzip or zstd compressed it.
 
-    Raises BadTranscript if the compressed bytes are damaged.
+    `size`: bytes of the buffer (default: the usual). Raises BadTranscript if the compressed bytes are damaged.
     """
     with open(path, "rb", buffering=size) as file:
-        is_packed = file.read(2) == _GZIP
+        packing = _packing(file.read(len(_ZSTD)))
         file.seek(0)
-        if not is_packed:
+        if packing is None:
             yield file
             return
+        name, open_packed, errors = packing
         try:
-            with gzip.open(file) as unpacked:
-                yield unpacked  # type: ignore[misc]
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            problem = "its gzip data is damaged or cut off."
+            with open_packed(file) as unpacked:
+                yield unpacked
+        except errors as error:
+            problem = f"its {name} data is damaged or cut off."
             raise BadTranscript(os.fspath(path), 0, problem, "Copy or export it again.") from error
 
 
+def _packing(head: bytes) -> tuple[str, Any, tuple[type[Exception], ...]] | None:
+    """Return the name of a file's compression, its `open` and its errors, by the first bytes; None if it has none."""
+    if head.startswith(_GZIP):
+        return "gzip", gzip.open, (EOFError, zlib.error, gzip.BadGzipFile)
+    zstd = stored_zstd.find_module() if head == _ZSTD else None
+    return None if zstd is None else ("zstd", zstd.open, (EOFError, zstd.ZstdError))
+
+
 _MAGIC = (
-    (b"\x28\xb5\x2f\xfd", "it is compressed with Zstandard.", "Unpack it first (unzstd)."),
+    (_ZSTD, "it is compressed with Zstandard.", "Unpack it first (unzstd)."),
     (b"BZh", "it is compressed with bzip2.", "Unpack it first (bunzip2)."),
     (b"\xfd7zXZ", "it is compressed with xz.", "Unpack it first (unxz)."),
     (b"PK\x03\x04", "it is a ZIP archive.", "Unpack it first (unzip)."),
