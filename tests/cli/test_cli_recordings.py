@@ -26,7 +26,7 @@ def home(tmp_path, monkeypatch):
     for age, name in enumerate((".codex/sessions/1/old", ".claude/projects/p/mid", ".claude/projects/p/new")):
         path = tmp_path / f"{name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(CHAT)
+        path.write_bytes(CHAT + b'{"role": "user", "content": "%d"}\n' % age)
         os.utime(path, (1_000 + age, 1_000 + age))
     return tmp_path
 
@@ -74,7 +74,7 @@ def test_a_person_at_a_terminal_chooses_sessions(home, monkeypatch, capsys, answ
 def test_a_folder_stands_for_the_recordings_in_it(run, tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.jsonl").write_bytes(CHAT)
-    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(CHAT))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(CHAT + CHAT))
     (tmp_path / "c.jsonl.zst").write_bytes(find_module().compress(CHAT * 3))
     (tmp_path / "package.json").write_text('{"name": "x"}')
     code, out, err = run("replay", tmp_path, "--json", "--jobs", 1)
@@ -83,6 +83,21 @@ def test_a_folder_stands_for_the_recordings_in_it(run, tmp_path):
     (tmp_path / "empty").mkdir()
     code, _, err = run("replay", tmp_path / "empty")
     assert (code, "holds no recording. Name a file" in err) == (2, True)
+
+
+def test_a_session_in_several_files_counts_once(run, tmp_path):
+    messages = [json.loads(line) for line in CHAT.splitlines()]
+    (tmp_path / "a.jsonl").write_bytes(CHAT)
+    (tmp_path / "b.jsonl").write_bytes(CHAT.replace(b"ho", b"hello"))
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(CHAT))
+    (tmp_path / "a.json").write_text(json.dumps({"messages": messages}, indent=1))
+    code, out, err = run("replay", tmp_path, "--compare", "off,prune", "--jobs", 1)
+    assert code == 0
+    assert out.startswith("2 transcripts  4 messages, 2 model calls")
+    assert err.splitlines() == [
+        "foveate: a.jsonl has the same messages as a.json. It is left out.",
+        "foveate: c.jsonl.gz has the same messages as a.json. It is left out.",
+    ]
 
 
 def test_standard_input_is_a_recording(run, monkeypatch):

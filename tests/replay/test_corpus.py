@@ -159,6 +159,11 @@ def test_transcript_names_have_enough_folders_to_be_unique(tmp_path):
     assert [row.transcript for row in replay_files(files, jobs=1).rows] == ["one/session", "two/session"]
 
 
+def test_transcript_names_keep_the_endings_that_tell_files_apart(tmp_path):
+    files = [write(tmp_path / name, 1) for name in ("session.json", "session.jsonl")]
+    assert [row.transcript for row in replay_files(files, jobs=1).rows] == ["session.json", "session.jsonl"]
+
+
 def test_with_a_store_the_conversations_are_stored(tmp_path):
     from foveate.open import open_store
 

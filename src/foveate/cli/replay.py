@@ -124,6 +124,7 @@ def replay(
             engine=engine,
             views=html is not None,
         )
+    corpus = _without_copies(corpus)
     if new_file is not None and not corpus.replayed:
         remove_database(new_file)
     totals = _totals(corpus.rows, names)
@@ -163,6 +164,22 @@ def _replay_with_progress(paths: Sequence[Path], **settings: Any) -> Corpus:
 
     with progress("Replaying", len(paths)) as update:
         return replay_files(paths, check=second_opinion, progress=update, **settings)
+
+
+def _without_copies(corpus: Corpus) -> Corpus:
+    """Leave out each recording with the messages of an earlier one, which would count twice. Names it."""
+    from ..replay.report import group_by_transcript
+
+    kept: list[ReplayResult] = []
+    originals: dict[str, str] = {}  # the id of the newest message -> the first transcript with it
+    for group in group_by_transcript(corpus.replayed):
+        label = group[0].row.transcript
+        original = originals.setdefault(group[0].tip, label)
+        if original == label:
+            kept += group
+        else:
+            complain(f"foveate: {label} has the same messages as {original}. It is left out.")
+    return msgspec.structs.replace(corpus, replayed=tuple(kept))
 
 
 def _check_places(html: Path | None, url: str | None) -> Path | None:

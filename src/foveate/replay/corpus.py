@@ -324,8 +324,13 @@ def _size(path: str) -> int:
 
 
 def _labels(paths: Sequence[str]) -> list[str]:
-    """Return short names for files: the file name, with as many of its folders as needed to make it unique."""
+    """Return short names for files: the file name, with as many of its folders as needed to make it unique.
+
+    The names have no endings, unless two files differ only in them.
+    """
     parts = [Path(path).with_suffix("").parts for path in paths]
+    if len(set(parts)) < len(set(paths)):
+        parts = [Path(path).parts for path in paths]
     longest = max(map(len, parts), default=1)
     for count in range(1, longest + 1):
         labels = ["/".join(part[-count:]) for part in parts]

@@ -184,6 +184,8 @@ class ReplayResult(Struct, frozen=True):
     """The second checker's first findings."""
     views: ViewLog | None = None
     """The view of each call, if the replay recorded them."""
+    tip: str = ""
+    """Id of the newest message. It is the same for recordings with the same messages."""
 
 
 GROUPS = ("Cost", "Readable content", "Activity", "Checks")

@@ -342,7 +342,7 @@ class _Run:
         )
         if self._views is not None:
             self._views.records = self._chat.journal.records()
-        return ReplayResult(row, calls, edits, tuple(self._refusals), self._views)
+        return ReplayResult(row, calls, edits, tuple(self._refusals), self._views, self._chat.tip)
 
     def _lost(self) -> int:
         """Return how many messages differ when they are read back from the history."""
