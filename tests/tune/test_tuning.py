@@ -21,7 +21,7 @@ NO_CACHE = Prices(read=1.0, write=1.0)
 
 def without_names(path):
     """Write a session of plain talk, in which no mechanism has anything to do."""
-    lines = ['{"role": "user", "content": "hello"}', '{"role": "assistant", "content": "hello too"}'] * 4
+    lines = [f'{{"role": "user", "content": "hello {path.stem}"}}', '{"role": "assistant", "content": "hello too"}'] * 4
     path.write_text("\n".join(lines))
     return path
 
@@ -200,6 +200,18 @@ def test_recordings_that_cannot_be_read_are_reported(tmp_path):
     good = [write_session(tmp_path / f"{n}.jsonl", n, back=0, steps=3) for n in range(4)]
     result = tune([*good, bad], policy="keep-last-5", window=32_000, prices=NO_CACHE, jobs=1)
     assert [failure.path for failure in result.failures] == [str(bad)]
+    assert (result.recordings, result.left_out) == (4, 0)
+
+
+def test_a_copy_of_a_recording_is_left_out_and_reported(tmp_path):
+    """Else one half of the recordings may hold what the other half is checked with."""
+    files = sessions(tmp_path, back=0, number=4)
+    copy = tmp_path / "9.jsonl"
+    copy.write_bytes(files[2].read_bytes())
+    result = tune([copy, *files], policy="keep-last-5", window=32_000, prices=NO_CACHE, jobs=1)
+    assert [(failure.path, failure.error) for failure in result.failures] == [
+        (str(copy), f"It has the same messages as {files[2]}.")
+    ]
     assert (result.recordings, result.left_out) == (4, 0)
 
 

@@ -64,7 +64,7 @@ class Tuned(Struct, frozen=True):
     left_out: int
     """The number of recordings for which there was no time."""
     failures: tuple[Failure, ...]
-    """Recordings that could not be replayed."""
+    """Recordings that could not be replayed, and copies of others."""
     preset: Trial
     """The preset itself."""
     best: Trial

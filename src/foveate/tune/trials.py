@@ -45,6 +45,7 @@ class _Task(Struct, frozen=True):
 
 class _Outcome(Struct, frozen=True):
     row: Row | None = None
+    tip: str = ""
     limit: float = 0.0
     problem: str = ""
 
@@ -67,8 +68,10 @@ class Trials:
         self._points: dict[Point, None] = {}
         self.limits: dict[str, float] = {}
         """By path: the clairvoyant cost of the recording, in tokens of base input price."""
+        self.tips: dict[str, str] = {}
+        """By path: the id of the recording's newest message. Copies of a recording have the same."""
         self.failures: list[Failure] = []
-        """Recordings that cannot be replayed under the preset itself."""
+        """Recordings that cannot be replayed under the preset itself, and copies of others."""
 
     def __len__(self) -> int:
         """Return the number of replays."""
@@ -118,7 +121,7 @@ class Trials:
     def _remember(self, point: Point, path: str, outcome: _Outcome) -> None:
         self._rows[point, path] = outcome.row
         if point == self._space.start:
-            self.limits[path] = outcome.limit
+            self.limits[path], self.tips[path] = outcome.limit, outcome.tip
             if outcome.row is None:
                 self.failures.append(Failure(path, "", outcome.problem))
         if self._progress:
@@ -130,13 +133,14 @@ def _work(task: _Task) -> _Outcome:
     job = task.job
     try:
         recording = _recording(task.path, job.format, job.lenient)
-        row = replay(recording, policy=job.policy, settings=task.settings or None, **job.options).row
+        result = replay(recording, policy=job.policy, settings=task.settings or None, **job.options)
     except BadSetting:
         raise
     except Exception as error:
         return _Outcome(problem=str(error) or type(error).__name__)
     messages = [entry.message for entry in recording.messages]
-    return _Outcome(row, clairvoyant_cost(messages, job.options["prices"]) if task.is_first else 0.0)
+    limit = clairvoyant_cost(messages, job.options["prices"]) if task.is_first else 0.0
+    return _Outcome(result.row, result.tip, limit)
 
 
 @lru_cache(maxsize=2)

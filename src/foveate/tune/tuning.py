@@ -15,7 +15,7 @@ from time import monotonic
 
 from ..core.view import Prices
 from ..errors import BadSetting
-from ..replay.corpus import sum_rows
+from ..replay.corpus import Failure, sum_rows
 from ..replay.engines import Engine, EngineName, open_engine
 from ..replay.measure import DEFAULT_PRICES
 from ..settings import load
@@ -206,6 +206,12 @@ class _Tuning:
         except TimeIsUp:
             pass
         costs = {path: rows[0].cost_unmanaged for path in order if (rows := self._trials.rows(start, [path]))}
+        originals: dict[str, str] = {}
+        for path in sorted(costs):
+            original = originals.setdefault(self._trials.tips[path], path)
+            if original != path:  # Its original may be in the other half.
+                self._trials.failures.append(Failure(path, "", f"It has the same messages as {original}."))
+                del costs[path]
         self._paths = sorted((path for path in costs if costs[path]), key=lambda path: (-costs[path], path))
         if len(self._paths) < LEAST_RECORDINGS:
             problems = "".join(f" {failure.path}: {failure.error}" for failure in self._trials.failures[:3])
