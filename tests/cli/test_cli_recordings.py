@@ -79,7 +79,7 @@ def test_a_folder_stands_for_the_recordings_in_it(run, tmp_path):
     (tmp_path / "package.json").write_text('{"name": "x"}')
     code, out, err = run("replay", tmp_path, "--json", "--jobs", 1)
     assert (code, [json.loads(line)["transcript"] for line in out.splitlines()]) == (0, ["b.jsonl", "c.jsonl", "a"])
-    assert err == f"foveate: 1 other JSON files in {tmp_path} are no recordings. They are left out.\n"
+    assert err == f"foveate: Left out 1 JSON file without a recording in {tmp_path}.\n"
     (tmp_path / "empty").mkdir()
     code, _, err = run("replay", tmp_path / "empty")
     assert (code, "holds no recording. Name a file" in err) == (2, True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import BadSetting, BadTranscript, UnknownFormat
+from ..replay.numbers import plural
 from .output import print_table, say
 from .text import complain
 
@@ -66,7 +67,7 @@ def _recordings_in(folder: Path) -> list[Path]:
     if not found:
         raise BadSetting(f"{folder} holds no recording. Name a file, or a folder with .json or .jsonl files.")
     if others:
-        complain(f"foveate: {others:,} other JSON files in {folder} are no recordings. They are left out.")
+        complain(f"foveate: Left out {plural(others, 'JSON file')} without a recording in {folder}.")
     return found
 
 
