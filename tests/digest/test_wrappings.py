@@ -171,6 +171,8 @@ def test_lines_of_a_text_in_json_have_no_numbers():
         ("Found 2 matches\n/srv/cart.py:\n  Line 7: a\n\n/srv/a.py:\n  Line 9: b\n", "matches", "in cart.py, a.py"),
         ("Found 2 files limit: 2\nsrc/cart.py\nsrc/order.py\n", "listing", "src/cart.py … src/order.py"),
         ("Found 2 filters\nsomewhere in the shop\n", "output", "Found 2 filters somewhere in the shop"),
+        ("tram: 6:04\ntram: 6:24\nbus: 7:10\n" * 3, "output", "tram: 6:04"),
+        ("INFO loads part 1\nINFO loads part 2\n" * 3, "log", "INFO 6; INFO loads part 1"),
         ("---\n\ntitle: Sessions\norder: 3\n", "output", "title: Sessions order: 3"),
     ],
 )  # fmt: skip

@@ -42,6 +42,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _NUMBER = re.compile(r"\s*\d+→")
 """The number that a file viewer prints before a line."""
+_DIGITS = re.compile(r"\d+")
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Warning)\b.*", re.MULTILINE)
 """The exception at the end of a traceback."""
 _EDITED = re.compile(
@@ -116,8 +117,8 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
         case "binary":
             return "not text"
         case "log" if states := count_states(text[:_COUNTED]):
-            failure = _failure(some, text)
-            return f"{states}; {failure}" if failure else states
+            more = _failure(some, text) or (first if states.startswith(("INFO", "DEBUG")) else "")
+            return f"{states}; {more}" if more else states
         case _:
             for line in reversed(text[-_SUMMED:].split("\n")):
                 if sums_up(line):
@@ -135,13 +136,16 @@ def _failure(some: Sequence[str], text: str) -> str:
 
 
 def _first_words(some: Sequence[str]) -> str:
-    """Return the first line with a word, and the lines behind it as far as a gist has room."""
+    """Return the first line with a word, and the lines behind it that differ in words, as far as a gist has room."""
     start = next((index for index, line in enumerate(some) if _WORD.search(line)), 0)
     words = ""
+    forms: set[str] = set()
     for line in some[start : start + _FIRST_LINES]:
-        if len(words) + len(line) > _GIST and words:
+        form = _DIGITS.sub("0", line)
+        if words and (form in forms or len(words) + len(line) > _GIST):
             break
         words += f" {line}"
+        forms.add(form)
     return words.strip()
 
 
