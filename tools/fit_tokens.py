@@ -103,6 +103,10 @@ def _fit(features: Any, truth: Any, weights: Any, kinds: list[str], family: str)
     block_part = np.minimum(63, np.ceil(coefficients[_BYTES:-2] * estimator.BLOCK_UNIT - 0.25)).astype(int)
     block_part[features[:, blocks].sum(0) == 0] = int(np.quantile(block_part[block_part > 0], 0.9))
     block_part[0] = 0
+    # The corpus has hardly any binary output, such as that of a tool that prints a database. There each control
+    # character, and each replacement of bytes that are no text, is a token.
+    ascii_part[_CLASSES[:_BYTES] == _CLASSES[0]] = estimator.BYTE_UNIT
+    block_part[estimator.blocks_of("\ufffd")[0]] = estimator.BLOCK_UNIT
     table |= {"bytes": ascii_part, "blocks": block_part, "words": tuple(coefficients[-2:])}
     estimate = (
         features[:, :_BYTES] @ ascii_part / estimator.BYTE_UNIT

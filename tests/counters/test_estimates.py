@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,12 @@ from foveate.counters import EXACT, counter_for, counter_named, family_of
 
 UNDER = 0.1
 
+BINARY = {
+    "database": lambda chance: b"".join(bytes(200) + chance.randbytes(6) + b"row" for _ in range(60)),
+    "compressed": lambda chance: chance.randbytes(12_000),
+    "program": lambda chance: b"".join(bytes([72, chance.randrange(256), 0, 0, 0, 15, 31]) for _ in range(2_000)),
+}
+
 
 def exact(name: str) -> Any:
     package = EXACT[name]
@@ -32,6 +39,15 @@ def test_an_estimate_is_at_most_a_tenth_too_low(family, kind):
     for size in (300, 2_000, 9_000) if family in ("o200k", "cl100k") else (1_000,):
         text = text_of(kind, size)
         assert estimate(text) >= (1 - UNDER) * true(text), size
+
+
+@pytest.mark.parametrize("family", ["o200k", "cl100k"])
+@pytest.mark.parametrize("content", ["database", "compressed", "program"])
+def test_an_estimate_of_binary_output_is_not_too_low(family, content):
+    """A tool that prints a binary file returns control characters, and replacements of bytes that are no text."""
+    true, estimate = exact(family), estimator(family)
+    text = BINARY[content](random.Random(7)).decode("utf-8", "replace")
+    assert estimate(text) >= (1 - UNDER) * true(text)
 
 
 @pytest.mark.parametrize("family", ["o200k", "cl100k"])
