@@ -50,6 +50,12 @@ def test_an_estimate_of_binary_output_is_not_too_low(family, content):
     assert estimate(text) >= (1 - UNDER) * true(text)
 
 
+@pytest.mark.parametrize("family", ESTIMATES)
+@pytest.mark.parametrize("letter", ["x", "X"])
+def test_a_line_of_one_letter_has_at_most_a_token_a_letter(family, letter):
+    assert estimator(family)(letter * 20_000) <= 20_000
+
+
 @pytest.mark.parametrize("family", ["o200k", "cl100k"])
 def test_estimates_of_recorded_requests_are_close(family, transcripts):
     """Mean error of a request at most 3 %, and at most 8 % for 95 of 100, before any calibration."""

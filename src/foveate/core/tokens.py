@@ -139,6 +139,8 @@ def estimator(family: str) -> Callable[[str], int]:
             tokens = measured * size / sum([min(_SLICE, size - start) for start in starts])
         unknown_share, long_share = word_shares(text)
         tokens += size * (unknown * unknown_share + long * long_share)
+        if text.isascii():
+            tokens = min(tokens, size)  # A vocabulary of bytes has no shorter token: a long line of one letter.
         return max(-int(-tokens // 1), 1 if text else 0)
 
     return estimate
