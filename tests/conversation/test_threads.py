@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from foveate import View
 from foveate.stores.memory import MemoryStore
@@ -92,3 +98,52 @@ def test_message_of_another_writer_is_not_adopted_by_a_list():
     mine.append({"role": "user", "content": "on"})
     assert one.prompt(messages=mine)["messages"] == mine
     assert [row.message.text for row in one.history()] == ["go", "aside", "on"]  # The view hides the other's.
+
+
+FORK = """
+import os, signal, sys, threading
+import foveate
+
+begun, go, threads = threading.Event(), threading.Event(), []
+
+def summarize(request):
+    begun.set()
+    go.wait(60)
+    return "They count."
+
+chats = [
+    foveate.open_conversation("one", store=store, window=8_000, policy="none", summarizer=summarize)
+    for store in (sys.argv[1], "memory:")
+]
+for chat in chats:
+    for number in range(10):
+        chat.append(f"{number} " * 100)
+        chat.record(foveate.assistant("Yes. " * 100))
+    begun.clear()
+    threads.append(threading.Thread(target=chat.compact))
+    threads[-1].start()
+    begun.wait(60)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    for chat in chats:
+        try:
+            chat.append("From the child.")
+            print(len(chat), flush=True)
+        except foveate.StoreError as error:
+            print("before this process was forked" in str(error), flush=True)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+go.set()
+for thread in threads:
+    thread.join()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_forked_process_does_not_wait_for_a_thread_of_its_parent(tmp_path: Path):
+    """The thread that holds the lock of the conversation at the fork does not run in the child."""
+    command = [sys.executable, "-W", "ignore", "-c", FORK, f"sqlite:///{tmp_path / 'chat.db'}"]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (child.returncode, child.stdout.splitlines(), child.stderr) == (0, ["True", "21"], "")

@@ -7,10 +7,12 @@ the event loop of the async operation that is running. A synchronous operation c
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Protocol
+from weakref import WeakSet
 
 from ..errors import BadSetting, FoveateError
 from ..ports import Job
@@ -93,6 +95,7 @@ class SessionLock:
         self._caller, self._read_again = caller, read_again
         self.is_broken_off = False
         """Whether the last operation was broken off, and nothing was read since."""
+        _locks.add(self)
 
     def __enter__(self) -> None:
         while not self.try_acquire(_POLL):
@@ -128,3 +131,22 @@ class SessionLock:
     def release(self) -> None:
         """Release the lock."""
         self._lock.release()
+
+    def reset_after_fork(self) -> None:
+        """Break off the operation of another thread: in a forked process it does not run, and never ends."""
+        if self.try_acquire(0):
+            self.release()
+            return
+        self._lock, self._caller.operation, self.is_broken_off = threading.RLock(), None, True
+
+
+_locks: WeakSet[SessionLock] = WeakSet()
+
+
+def _reset_after_fork() -> None:
+    for lock in list(_locks):
+        lock.reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)
