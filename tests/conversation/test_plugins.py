@@ -528,6 +528,28 @@ def test_plugin_texts_leave_on_time_under_any_policy(policy: Any):
     assert later_view(policy=policy) == ["One."]
 
 
+@pytest.mark.parametrize("handle", ["m1", "m3"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("reopens", [False, True])
+def test_conversation_goes_on_after_an_enriched_message_is_erased(handle: str, provider: str, reopens: bool):
+    """An erased message has no parts, and still the stamp with their retention."""
+    store = MemoryStore()
+    chat = opened(Screen(save=2), provider=provider, store=store)
+    chat.append(user("What is there?"))
+    chat.prompt()
+    chat.record(call("c1", "look"))
+    chat.append(answer("c1", "A lamp."))
+    chat.prompt()
+    chat.record(say("A lamp."))
+    chat.privacy.erase(handle)
+    if reopens:
+        chat = opened(Screen(save=2), provider=provider, store=store)
+    for word in ("And now?", "And then?", "And last?"):
+        chat.append(user(word))
+        assert word in str(sent(chat)[-1])
+        chat.record(say("Nothing."))
+
+
 def test_plugin_text_stays_with_everything_automatic_off():
     assert later_view(policy="off") == ["One.", HEADER, "shot 1"]
 

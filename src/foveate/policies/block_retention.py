@@ -89,7 +89,7 @@ class BlockRetention:
     def __call__(self, view: View) -> Iterator[Edit]:
         for entry in (*[view.entries[index] for index in _RETAINED.of(view).indices], *view.withheld):
             source, retention = entry.outline, entry.stamp.retention
-            if source and retention and entry.renewed < view.turn:
+            if source and source.parts and retention and entry.renewed < view.turn:  # An erased one has no parts.
                 blocks = self._blocks(entry, source, retention, view)
                 edits = self._edit_message if source.result is None else self._edit_result
                 yield from edits(entry, blocks, view)
