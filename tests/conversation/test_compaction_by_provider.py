@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from foveate import open_conversation, user
 from foveate.edits import Summarize
 from foveate.formats import get_format
@@ -21,9 +23,8 @@ ANSWER = reply(BLOCK, {"type": "text", "text": "Done."})
 
 
 def opened(store: MemoryStore | None = None, **options: Any) -> Any:
-    return open_conversation(
-        "c", store=store or MemoryStore(), format="anthropic", window=200_000, expand=False, **options
-    )
+    options.setdefault("window", 200_000)
+    return open_conversation("c", store=store or MemoryStore(), format="anthropic", expand=False, **options)
 
 
 def started(**options: Any) -> Any:
@@ -107,3 +108,39 @@ def test_local_copy_is_shown_with_an_original_that_is_pinned():
     texts = [block.get("text") for message in chat.prompt()["messages"] for block in message["content"]]
     summary = "[Summary of m1-m3, written by the provider]\nThe user fixes the tests."
     assert texts == [summary, "fix", "like this", "Done.", "next"]
+
+
+def erased(chat: Any, *, large: bool) -> Any:
+    """Return a conversation in which a message was erased after the provider had compacted it."""
+    chat.append(user("hello " * (400 if large else 1)))
+    for number in range(6):
+        chat.append([call(f"c{number}"), answer(f"c{number}", "long " * (4_000 if large else 5)), user("and?")])
+    chat.prompt()
+    chat.record(ANSWER)
+    chat.append(user("next"))
+    assert "gAAA" in str(chat.prompt())
+    chat.privacy.erase("m1")
+    return chat
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_compaction_of_an_erased_message_is_not_sent(large: bool):
+    """It sums up the message, whether the others of its span come back or not, and an undo does not bring it back."""
+    store = MemoryStore()
+    chat = erased(opened(store, policy="none", window=20_000), large=large)
+    for undo in (lambda: None, lambda: large or chat.undo()):
+        undo()
+        for shown in (chat, opened(store, policy="none", window=20_000)):
+            assert "gAAA" not in str(shown.prompt())
+            assert check_body("anthropic", shown.body()) == []
+
+
+def test_compaction_after_an_erasure_is_sent():
+    store = MemoryStore()
+    chat = erased(opened(store, policy="none"), large=True)
+    chat.prompt()
+    chat.record(reply({**BLOCK, "encrypted_content": "gBBB"}, {"type": "text", "text": "Done again."}))
+    chat.append(user("next"))
+    for shown in (chat, opened(store, policy="none")):
+        assert "gBBB" in str(shown.prompt())
+        assert "gAAA" not in str(shown.prompt())

@@ -2,8 +2,8 @@
 
 Anthropic and OpenAI can compact a conversation themselves. Their reply then holds a part that later requests send back,
 and nothing before it reaches the model. A view therefore begins with the newest compaction that is *active*: it belongs
-to the format, and nothing before it was shown again, pinned or summarized by others since it came. An inactive one is
-left out, since the provider would ignore everything before it.
+to the format, and nothing before it was shown again, pinned, erased or summarized by others since it came. An inactive
+one is left out, since the provider would ignore everything before it.
 
 An edit of the policy `provider` records each compaction: a `Summarize` over everything before it. Its text is the
 readable local copy, which a view shows where the compaction is not active.
@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import msgspec
 
 from .edits import Span, Summarize
+from .ids import is_erased
 from .messages import Message, Opaque
 from .rendering import apply_edits
 from .slots import Slot
@@ -59,7 +60,8 @@ def is_active(slots: Sequence[Slot], index: int, first: int, format: str) -> boo
 def _is_compacted(earlier: Slot, slot: Slot) -> bool:
     """Return whether nothing happened to an earlier slot since the compaction in `slot`."""
     if earlier.span is not None:
-        return _is_by_provider(earlier) or earlier.seen < slot.position
+        # An erased local copy: the compaction sums up a message that was erased since.
+        return earlier.seen < slot.position or (_is_by_provider(earlier) and not is_erased(earlier.edits[0][1]))
     return not earlier.pins and earlier.renewed <= slot.stamp.turn
 
 
