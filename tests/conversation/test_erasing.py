@@ -114,6 +114,13 @@ def test_repeated_erasure_changes_nothing() -> None:
     assert (chat._agent.head, shown(chat.prepare())) == before
 
 
+def test_explanation_of_an_erased_message_says_that_it_was_erased() -> None:
+    chat = talked()
+    for handle in ("m4", "m7"):
+        chat.privacy.erase(handle)
+        assert chat.explain(handle) == f"{handle} was erased."
+
+
 def test_failed_erasure_changes_nothing() -> None:
     chat = talked()
     before = (chat._agent.head, shown(chat.prepare()))

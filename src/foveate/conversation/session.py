@@ -384,6 +384,8 @@ class Session:
         entries = [
             entry for entry in self.state.view().entries if entry.position <= parsed.last and parsed.first <= entry.last
         ]
+        if not entries and not any(row.body for row in rows):
+            return f"{handle} {'was' if len(rows) == 1 else 'were'} erased."
         if not entries:
             unshown = f"{handle} is not shown: its content is blank or an edit hides it."
             return f"{unshown}\n{RELEASED}" if released else unshown
