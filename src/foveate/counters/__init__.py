@@ -36,7 +36,7 @@ _NEW_CLAUDE = (4, 7)
 
 
 _DOUBT = 0.1
-"""Estimates are at most this share below the true count; `tests/core/test_tokens.py` checks 30 languages and kinds."""
+"""Estimates are at most this share below the true count; `tests/counters/test_estimates.py` checks it."""
 
 
 class ModelCounter:
