@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-from msgspec import Struct
+from functools import cached_property
 
 __all__ = ["LANGUAGES", "Language", "detect_language"]
 
@@ -30,53 +29,66 @@ _CONTROL = (
 )
 
 
-class Language(Struct):
-    """The forms of one language."""
+class Language:
+    """The forms of one language, each compiled at its first use: a text needs most forms of one language only."""
 
-    name: str
-    """For example `go`."""
-    signs: re.Pattern[str]
-    """The beginning of a line that is usual in this language and rare in others."""
-    marks: tuple[str, ...]
-    """Texts of which a line that `inside` finds has one: most lines have none, and are not searched."""
-    inside: re.Pattern[str]
-    """A place inside of a line that is usual in this language and rare in others."""
-    types: re.Pattern[str]
-    """The first line of a class, or of another declaration that holds declarations."""
-    functions: re.Pattern[str]
-    """The first line of a function or method."""
-    constants: re.Pattern[str]
-    """A line at the top level that declares a constant or a variable."""
-    imports: re.Pattern[str]
-    """A line that imports."""
+    def __init__(
+        self,
+        name: str,
+        signs: str,
+        types: str,
+        functions: str,
+        constants: str = "",
+        imports: str = "",
+        *,
+        marks: tuple[str, ...] = (),
+        inside: str = "",
+    ) -> None:
+        self.name = name
+        """For example `go`."""
+        self.marks = marks
+        """Texts of which a line that `inside` finds has one: most lines have none, and are not searched."""
+        self._signs, self._inside = signs, inside
+        self._types, self._functions, self._constants, self._imports = types, functions, constants, imports
+
+    @cached_property
+    def signs(self) -> re.Pattern[str]:
+        """The beginning of a line that is usual in this language and rare in others."""
+        return _compiled(self._signs)
+
+    @cached_property
+    def inside(self) -> re.Pattern[str]:
+        """A place inside of a line that is usual in this language and rare in others."""
+        return _compiled(self._inside)
+
+    @cached_property
+    def types(self) -> re.Pattern[str]:
+        """The first line of a class, or of another declaration that holds declarations."""
+        return _compiled(self._types)
+
+    @cached_property
+    def functions(self) -> re.Pattern[str]:
+        """The first line of a function or method."""
+        return _compiled(self._functions)
+
+    @cached_property
+    def constants(self) -> re.Pattern[str]:
+        """A line at the top level that declares a constant or a variable."""
+        return _compiled(self._constants)
+
+    @cached_property
+    def imports(self) -> re.Pattern[str]:
+        """A line that imports."""
+        return _compiled(self._imports)
 
 
-def _language(
-    name: str,
-    signs: str,
-    types: str,
-    functions: str,
-    constants: str = "",
-    imports: str = "",
-    *,
-    marks: tuple[str, ...] = (),
-    inside: str = "",
-) -> Language:
-    never = r"(?!)"
-    return Language(
-        name,
-        re.compile(signs),
-        marks,
-        re.compile(inside or never),
-        re.compile(types or never),
-        re.compile(functions or never),
-        re.compile(constants or never),
-        re.compile(imports or never),
-    )
+def _compiled(form: str) -> re.Pattern[str]:
+    """Return the pattern of a form; one that never matches if the language has none."""
+    return re.compile(form or r"(?!)")
 
 
 LANGUAGES = (
-    _language(
+    Language(
         "python",
         r"\s*+(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*+class \w+.*:\s*\Z|from [\w.]+ import "
         r"|import [\w.]+(?: as \w+)?\s*\Z"
@@ -89,7 +101,7 @@ LANGUAGES = (
         marks=("self.", "None", "True", "False"),
         inside=r"\bself\.|\b(?:None|True|False)\b",
     ),
-    _language(
+    Language(
         "go",
         r"package \w+\s*\Z|func[ (]|import \(|\s*+(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)",
         r"type\s+\w+(?:\[.*?\])?\s+(?:struct|interface)\b|type\s+\w+",
@@ -99,7 +111,7 @@ LANGUAGES = (
         marks=(":=", "nil"),
         inside=r":=|\bnil\b",
     ),
-    _language(
+    Language(
         "typescript",
         r"import .* from ['\"]|import [{*]|export |\s*+(?:const|let) [\w${[].*=|\s*+(?:async )?function\b"
         r"|\s*+(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|\}\);?\s*\Z",
@@ -113,7 +125,7 @@ LANGUAGES = (
         marks=("=>", "===", ");"),
         inside=r"=>|===|\);\s*\Z",
     ),
-    _language(
+    Language(
         "rust",
         r"\s*+(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*+let mut |#\[",
         rf"\s*+{_MODIFIERS}(?:struct|enum|trait|impl|mod|union)\b",
@@ -123,7 +135,7 @@ LANGUAGES = (
         marks=("self.", "::<", "->", "&mut "),
         inside=r"\bself\.|::<|->.*\{|&mut ",
     ),
-    _language(
+    Language(
         "java",
         r"\s*+(?:public|private|protected) (?:static |final |class |interface |abstract |void |[A-Z]\w*)|import [\w.]+;"
         r"|package [\w.]+;|\s*+@\w+|\s*+(?:final )?[A-Z]\w*(?:<.*>)? \w+ = .*;",
@@ -134,7 +146,7 @@ LANGUAGES = (
         marks=("new ",),
         inside=r"\bnew [A-Z]",
     ),
-    _language(
+    Language(
         "csharp",
         r"using [\w.]+;|namespace [\w.]+|\s*+(?:public|private|protected|internal) (?:async |static "
         r"|override |class "
@@ -146,7 +158,7 @@ LANGUAGES = (
         marks=("{ get;", "var "),
         inside=r"\{ get;|\bvar \w+ = ",
     ),
-    _language(
+    Language(
         "kotlin",
         r"\s*+(?:override |private |suspend |internal )*fun |\s*+va[lr] \w+|import [\w.]+\s*\Z|package [\w.]+\s*\Z"
         r"|data class",
@@ -157,7 +169,7 @@ LANGUAGES = (
         marks=("?.", "when"),
         inside=r"\?\.|\bwhen\b.*\{",
     ),
-    _language(
+    Language(
         "swift",
         r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*+(?:guard|if) let |\s*+(?:public |private |static "
         r"|override "
@@ -168,7 +180,7 @@ LANGUAGES = (
         r"(?:public |private )?(?:let|var)\s+\w+.*=",
         r"import\s+\w+",
     ),
-    _language(
+    Language(
         "c",
         r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|\s*+(?:int|char|void|struct|static"
         r"|unsigned|size_t"
@@ -180,7 +192,7 @@ LANGUAGES = (
         marks=("->", "std::", "NULL"),
         inside=r"\w->\w|\bstd::|\bNULL\b",
     ),
-    _language(
+    Language(
         "ruby",
         r"\s*+def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*+end\s*\Z|require(?:_relative)? ['\"]"
         r"|\s*+(?:unless|elsif) "
@@ -192,7 +204,7 @@ LANGUAGES = (
         marks=("do", ".each", ".nil?", ".empty?"),
         inside=r"\bdo(?: \|.*\|)?\s*\Z|\.(?:each|nil\?|empty\?)",
     ),
-    _language(
+    Language(
         "php",
         r"<\?php|\s*+\$\w+ = |use [\w\\]+;|namespace [\w\\]+;|\s*+(?:public|private"
         r"|protected) (?:static )?function ",
@@ -203,7 +215,7 @@ LANGUAGES = (
         marks=("->",),
         inside=r"\$\w+->",
     ),
-    _language(
+    Language(
         "shell",
         r"#!.*\b(?:ba|z|)sh\b|\s*+(?:fi|done|esac)\s*\Z|\s*+(?:if|while) \[|\s*+(?:echo|export"
         r"|local|set) "
@@ -215,7 +227,7 @@ LANGUAGES = (
         marks=("; then", "; do", "$"),
         inside=r"; (?:then|do)\s*\Z|\$[{(\w]",
     ),
-    _language(
+    Language(
         "sql",
         r"(?i)\s*+(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)|alter table"
         r"|insert into|select |from "
@@ -227,7 +239,7 @@ LANGUAGES = (
         r"|trigger|policy|extension)\b"
         r"|alter\s+table\b|drop\s+\w+|insert\s+into\b)",
     ),
-    _language(
+    Language(
         "css",
         r"[.#&@:]?[\w*:.#\[\]=\"'>~+(), -]+\{\s*\Z|\s+[a-z-]+:\s[^;{]+;\s*\Z|\s*+--[\w-]+:|@(?:media|import"
         r"|font-face|keyframes)",
@@ -236,7 +248,7 @@ LANGUAGES = (
         r"\s*+--[\w-]+:|\$[\w-]+:",
         r"@(?:import|use|tailwind)\b",
     ),
-    _language(
+    Language(
         "lua",
         r"\s*+local (?:function )?\w+|\s*+end[,)]?\s*\Z|\s*+function [\w.:]+\(|--\[\[",
         "",
