@@ -15,6 +15,8 @@ from costing import is_cheap, processor_seconds
 import foveate
 
 SOURCE = Path(foveate.__file__).resolve().parent.parent
+FOR_FEW = {"importlib.metadata", "importlib.resources", "shutil", "foveate.summarizers.acceptance"}
+"""Modules that take long to load."""
 MISSING = 'The command line needs: pip install "foveate[cli]".\n'
 
 
@@ -28,6 +30,22 @@ def test_importing_foveate_loads_only_msgspec():
 def test_importing_foveate_takes_less_than_200_ms_of_cpu():
     """On a fast and idle computer; elsewhere at most as long as some modules of the standard library."""
     assert is_cheap(lambda: processor_seconds("-c", "import foveate", env=environment()), seconds=0.200, yardsticks=4)
+
+
+def test_a_first_request_loads_no_module_that_few_need(tmp_path):
+    """They are for policies of other packages, summaries of models, and full disks."""
+    open_and_prepare = f"""
+import sys
+before = set(sys.modules)
+import foveate
+with foveate.open_conversation("a", store="sqlite:///{(tmp_path / "a.db").as_posix()}", window=100_000) as chat:
+    chat.append("hi")
+    chat.prompt()
+print(*set(sys.modules) - before)
+"""
+    loaded = set(python("-c", open_and_prepare).stdout.split())
+    assert "foveate.stores.sqlite.store" in loaded
+    assert loaded & FOR_FEW == set()
 
 
 def test_foveate_imports_with_only_msgspec_installed(base_install):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 __all__ = ["DICTIONARY", "Zstd", "find_module", "find_zstd"]
@@ -93,7 +93,7 @@ def find_module() -> Any:
 
 
 def _dictionary() -> bytes:
-    return files(__package__).joinpath(DICTIONARY).read_bytes()
+    return Path(__file__).with_name(DICTIONARY).read_bytes()
 
 
 def _of_zstandard(module: Any, dictionary: bytes) -> Zstd:

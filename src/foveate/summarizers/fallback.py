@@ -13,7 +13,6 @@ from typing import NamedTuple
 from ..core.summaries import Summary, SummaryRequest, read_answer
 from ..errors import BadSetting, NoSummary
 from ..ports import Summarizer
-from .acceptance import accept
 from .timeout import await_with_timeout, call_with_timeout, check_timeout, close_with
 
 __all__ = ["checked", "fallback", "name_of"]
@@ -143,6 +142,8 @@ def _judged(summarizer: Summarizer, answer: object, request: SummaryRequest, *, 
     text = read_answer(_text(answer))
     if _needs_no_model(summarizer) and text:
         return _Judged(Summary(text, by, before), ())
+    from .acceptance import accept  # Slow to load, and only texts of models are judged.
+
     verdict = accept(request, text, measures=measures)
     if verdict.why:
         return _Judged(None, (*before, f"{by}: {verdict.why}"))

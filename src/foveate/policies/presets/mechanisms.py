@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import BadSetting
 from .descriptions import DESCRIPTIONS
 from .values import Field, fields_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["GROUP", "MECHANISMS", "Mechanism", "in_order", "mechanism_named", "registered"]
 
@@ -110,6 +112,8 @@ def in_order(names: Iterable[str]) -> Iterator[Mechanism]:
 @cache
 def _scan(path: tuple[str, ...], folder: str) -> Mapping[str, Mechanism]:
     """Find the entry points on this search path."""
+    from importlib.metadata import entry_points  # Slow to load, and most settings name shipped mechanisms only.
+
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return {entry.name: Mechanism(entry.name, _loader(entry)) for entry in entries if entry.name not in MECHANISMS}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from hashlib import blake2b
-from importlib.resources import files
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -65,7 +65,7 @@ def migrations(dialect: Dialect = "sqlite") -> list[Migration]:
 
 @cache  # Every opening of a database compares them.
 def _migrations(dialect: Dialect) -> list[Migration]:
-    folder = files(__package__).joinpath("migrations")
+    folder = Path(__file__).with_name("migrations")
     texts = {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in folder.iterdir()}
     return [
         _read(name, text + "\n" + texts.get(f"{name}.{dialect}", ""))

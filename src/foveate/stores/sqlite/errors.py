@@ -7,7 +7,6 @@ without opening the database file: closing it would release every lock that this
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -157,6 +156,8 @@ def _because(path: Path) -> str:
 
 
 def _is_full(path: Path) -> bool:
+    import shutil  # Slow to load, and few files are ever full.
+
     try:
         return shutil.disk_usage(path.parent).free < _ROOM
     except OSError:
