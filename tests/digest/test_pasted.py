@@ -246,6 +246,23 @@ def test_the_state_of_a_shell_below_a_request_is_nobodys_words():
     assert "Open" not in digest_messages([user(text)], 2_000)
 
 
+def test_a_block_that_a_client_adds_to_a_request_is_nobodys_words():
+    """Cline adds one to each message."""
+    text = """\
+Move the total into the cart.
+
+<environment_details>
+# Visible Files
+src/shop/cart.py
+
+# Current Time
+You must keep this in mind: 3/4/2025, 10:31:07 AM
+</environment_details>"""
+    own, _ = split_pasted(text)
+    assert own.strip() == "Move the total into the cart."
+    assert "You must" not in digest_messages([user(text)], 2_000).partition("## Files")[0]
+
+
 def test_an_error_of_a_tool_is_no_rule():
     errors = "cp: can't stat '/srv/keys': No such file or directory\nFAIL shop/keys 6.6s\nexit status 1"
     assert "## Rules" not in digest_messages([user(f"Why does it fail now?\n\n{errors}")], 2_000)

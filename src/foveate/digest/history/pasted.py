@@ -59,7 +59,9 @@ _NOTE = re.compile(r"\s*\[.*(?:\bexpand\(\"|\b[\d,]+ of [\d,]+ characters).*\]\s
 """A note of the engine about what is not shown."""
 _OPENING = re.compile(r"(?:\s|#{1,6} [^\n]*\n)*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
 """The tag that opens a block, perhaps below titles."""
-_NOTICE = re.compile(r"(?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status)\Z")
+_NOTICE = re.compile(
+    r"(?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status|details)\Z"
+)
 """The name of a tag that a program writes."""
 _FILE_BELOW = re.compile(r"\n[^\n<>]{1,60}: \S*[/\\]\S+\s*\Z")
 """The line with which such a text may end: `Full transcript available at: /tmp/a.output`."""
@@ -77,6 +79,7 @@ def split_pasted(text: str) -> tuple[str, str]:
     if 1 < len(lines) < _LEAST_LINES and all(map(_worth, lines)):
         return "", text
     pasted = _pasted_lines(lines) if len(lines) >= _LEAST_LINES else set[int]()
+    pasted |= _noticed_lines(lines)
     if not pasted and not any(map(_is_markup, lines)):
         return text, ""
     own = [line for place, line in enumerate(lines) if place not in pasted and not _is_markup(line)]
@@ -132,6 +135,21 @@ def _pasted_lines(lines: Sequence[str]) -> set[int]:
             if machine >= _LEAST_LINES:
                 found.update(run)
             run, between, gap, machine = [], [], 0, 0
+    return found
+
+
+def _noticed_lines(lines: Sequence[str]) -> set[int]:
+    """Return the places of lines in blocks that a client adds to what a user wrote: `<environment_details>`."""
+    found: set[int] = set()
+    end = ""
+    for place, line in enumerate(lines):
+        if end:
+            found.add(place)
+            end = "" if end in line else end
+        elif line[:1] == "<" and (opening := _OPENING.match(line)) and _NOTICE.match(opening[1]):
+            end = f"</{opening[1]}>"
+            found.add(place)
+            end = "" if end in line else end
     return found
 
 
