@@ -14,6 +14,7 @@ from foveate.inspector.views.spending import spending_of_conversation
 from foveate.inspector.views.timeline import timeline_of
 from foveate.open import open_store
 from foveate.replay.run import replay
+from foveate.testing import answer, call, say, user
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,19 @@ def test_page_of_a_conversation_without_a_call_says_so(tmp_path):
             chat.append("Hello")
         with client_of(build_app(store)) as client:
             assert "No model call has an answer yet." in finished(client, "/c/store/a/spending").text
+
+
+def test_page_forgets_the_arguments_of_an_erased_call(tmp_path):
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
+        with open_conversation("a", store=store, window=50_000, policy="none") as chat:
+            chat.append(
+                [user("Read it."), call("c1", "read", path="secret.py"), answer("c1", "text " * 50), say("Done.")]
+            )
+        with client_of(build_app(store)) as client:
+            assert "secret.py" in finished(client, "/c/store/a/spending").text
+            with open_conversation("a", store=store, window=50_000, policy="none") as chat:
+                chat.privacy.erase("m2")
+            assert "secret.py" not in finished(client, "/c/store/a/spending").text
 
 
 def test_unknown_policy_is_refused(url):

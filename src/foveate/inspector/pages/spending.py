@@ -33,8 +33,8 @@ class Subject(Struct, frozen=True):
     """Key of its source."""
     name: str
     """Its name."""
-    state: tuple[str, int]
-    """Its newest message and edit."""
+    state: tuple[str, int, int]
+    """Its newest message, edit and erasure."""
     window: int
     """Its window in tokens."""
     provider: str
@@ -101,7 +101,7 @@ def subject_of(request: Request) -> Subject:
         return Subject(
             request.path_params["source"],
             request.path_params["name"],
-            (head.tip, head.number),
+            (head.tip, head.number, head.erased),
             window_of(chat),
             chat.format.name,
             chat.view.turn - 1,
