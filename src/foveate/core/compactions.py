@@ -19,7 +19,6 @@ from collections.abc import Sequence
 import msgspec
 
 from .edits import Span, Summarize
-from .ids import is_erased
 from .messages import Message, Opaque
 from .rendering import apply_edits
 from .slots import Slot
@@ -60,13 +59,18 @@ def is_active(slots: Sequence[Slot], index: int, first: int, format: str) -> boo
 def _is_compacted(earlier: Slot, slot: Slot) -> bool:
     """Return whether nothing happened to an earlier slot since the compaction in `slot`."""
     if earlier.span is not None:
-        # An erased local copy: the compaction sums up a message that was erased since.
-        return earlier.seen < slot.position or (_is_by_provider(earlier) and not is_erased(earlier.edits[0][1]))
+        return earlier.seen < slot.position or (_is_by_provider(earlier) and not _is_erased(earlier))
     return not earlier.pins and earlier.renewed <= slot.stamp.turn
 
 
 def _is_by_provider(slot: Slot) -> bool:
     return slot.span is not None and slot.edits[0][1].policy == PROVIDER
+
+
+def _is_erased(slot: Slot) -> bool:
+    """Return whether the local copy is erased: the compaction sums up a message that was erased since."""
+    edit = slot.edits[0][1]
+    return isinstance(edit, Summarize) and bool(edit.erased)
 
 
 def compaction_edit(slots: Sequence[Slot], index: int, first: int, format: str) -> Summarize | None:
