@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -76,13 +77,11 @@ _MARKS = "\u0900-\u0963\u0966-\u0dff"
 
 _ASCII = re.compile(r"[A-Za-z0-9]+")
 _ANY = re.compile(rf"[\w{_MARKS}]+")
-_UNSPACED_ONE = re.compile(f"[{_UNSPACED}]")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _HAS_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _QUOTED = re.compile(r'"([^"]*)"|([^\s"]+)')
 _PIECES = re.compile(rf"[\w{_MARKS}-]+")
-_PLACES = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{_MARKS}\u0300-\u036f-])+")
 _ASCII_PIECES = re.compile(r"[A-Za-z0-9_-]+")
 """Words, also several that are joined by `_` or `-`."""
 _JOINED = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+")
@@ -138,7 +137,12 @@ def keys_of(text: str) -> set[str]:
 
 def pieces_in(text: str) -> Iterator[re.Match[str]]:
     """Yield the pieces of a text as they stand: words, and names with their joined parts."""
-    return _ASCII_PIECES.finditer(text) if text.isascii() else _PLACES.finditer(text)
+    return _ASCII_PIECES.finditer(text) if text.isascii() else _places().finditer(text)
+
+
+@cache  # Ranges of so many characters are slow to compile, and most texts have none of them.
+def _places() -> re.Pattern[str]:
+    return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{_MARKS}\u0300-\u036f-])+")
 
 
 def keys_of_piece(piece: str, language: str) -> tuple[str, ...]:
@@ -295,7 +299,12 @@ def _found(text: str) -> list[str]:
 
 def _spaced(text: str) -> str:
     """Return a text without accents, and with spaces around each character of a script without spaces."""
-    return _UNSPACED_ONE.sub(r" \g<0> ", _unaccented(text))
+    return _unspaced_character().sub(r" \g<0> ", _unaccented(text))
+
+
+@cache
+def _unspaced_character() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]")
 
 
 def _unaccented(text: str) -> str:
