@@ -71,8 +71,9 @@ def test_first_prompt_of_a_preset_is_linear(policy: str):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_first_prompt_of_a_mechanism_is_linear(name: str):
+    """Only the long history may need the floor, whose note has a digest. Quadratic work would be four times as much."""
     small, large = (work_of(opened(name, window=12_000), steps(count)) for count in (600, 1_200))
-    assert large < 3 * small
+    assert large < 3.4 * small
 
 
 def test_folds_copy_no_names_of_earlier_folds():
