@@ -1,6 +1,4 @@
-"""Sources: a text as lines, without its wrapping and the line numbers of a file viewer, and of a very long text only
-stretches.
-"""
+"""Sources: a text as lines, without its wrapping and the numbers of its lines; of a very long text only stretches."""
 
 from __future__ import annotations
 
@@ -45,8 +43,8 @@ class Source(Struct):
 def read_source(text: str) -> Source:
     """Return the text as lines."""
     own = unwrap(text)
-    is_whole = text.endswith(own.text)
-    above = text.count("\n", 0, len(text) - len(own.text)) if is_whole else 0
+    is_below = text.endswith(own.text)  # Else it was decoded, and has no lines of its own in the text.
+    above = text.count("\n", 0, len(text) - len(own.text)) if is_below else 0
     text = own.text
     stretches = _stretches(text)
     rows: list[tuple[int, str]] = []
@@ -74,7 +72,7 @@ def read_source(text: str) -> Source:
             else:
                 for here, line in numbered:
                     _add(rows, here, line)
-    if not is_whole:
+    if not is_below:
         rows, escaped = [(0, row) for _, row in rows], True
     source = Source(rows, text, own.note, sampled=len(stretches) > 1, escaped=escaped)
     remove_numbers(source)

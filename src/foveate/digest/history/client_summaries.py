@@ -17,15 +17,23 @@ _BEGINS = re.compile(
 )
 """The first words of Claude Code and of Codex."""
 _TITLE = re.compile(r" {0,3}\d{1,2}\. +\**([A-Za-z][A-Za-z ]{3,40}?):?\** *:?\** *\Z")
-_REQUEST = "primary request and intent"
-_USER = (_REQUEST, "all user messages")
-_OPEN = ("pending tasks", "optional next step")
-_OTHERS = ("key technical concepts", "files and code sections", "errors and fixes", "problem solving", "current work")
 _QUOTE = re.compile(r"^(\s*[-*\d.]*\s*)[\"“](.*)[\"”]\s*$", re.MULTILINE)
 """An item that is a quotation."""
 
 Role = Literal["request", "user", "open", "assistant"]
 """The content of a part: the user's request, other words of the user, open tasks, or the model's work."""
+_ROLES: dict[str, Role] = {
+    "primary request and intent": "request",
+    "all user messages": "user",
+    "key technical concepts": "assistant",
+    "files and code sections": "assistant",
+    "errors and fixes": "assistant",
+    "problem solving": "assistant",
+    "current work": "assistant",
+    "pending tasks": "open",
+    "optional next step": "open",
+}
+"""The titles of Claude Code, in the order in which the parts are read: the user's words first."""
 
 
 def is_client_summary(text: str) -> bool:
@@ -41,25 +49,17 @@ def parts_of_client_summary(text: str) -> Iterator[tuple[Role, str]]:
     parts = _parts_by_title(text)
     if not parts:
         yield "assistant", text
-        return
-    for title in _USER:
+    for title, role in _ROLES.items():
         if words := parts.get(title):
-            yield "request" if title == _REQUEST else "user", _QUOTE.sub(r"\1\2", words)
-    for title in _OTHERS:
-        if words := parts.get(title):
-            yield "assistant", words
-    for title in _OPEN:
-        if words := parts.get(title):
-            yield "open", words
+            yield role, _QUOTE.sub(r"\1\2", words) if role in ("request", "user") else words
 
 
 def _parts_by_title(text: str) -> dict[str, str]:
-    known = frozenset((*_USER, *_OPEN, *_OTHERS))
     parts: dict[str, list[str]] = {}
     title = ""
     for line in text.splitlines():
         match = _TITLE.match(line)
-        if match and (named := match[1].casefold()) in known:
+        if match and (named := match[1].casefold()) in _ROLES:
             title = named
             parts[title] = []
         elif title:
