@@ -7,6 +7,7 @@ preset, shipped or in a TOML file. `placeholder` and `replacement` help to write
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -131,8 +132,17 @@ def __dir__() -> list[str]:
 def load_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
     """Return the policies and the floor of a preset, given its name or the path of its file.
 
-    Raises BadSetting if the preset does not exist or is not valid.
+    Conversations share the policies of a shipped preset. Raises BadSetting if the preset does not exist or is not valid.
     """
+    return _shipped_policies(name) if name in PRESET_NAMES else _read_policies(name)
+
+
+@cache
+def _shipped_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
+    return _read_policies(name)
+
+
+def _read_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
     from .presets import load_preset  # Imported here: most programs need no TOML reader.
     from .presets.assembly import assemble
 
