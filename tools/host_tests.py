@@ -61,7 +61,7 @@ def install(venv: Path, table: dict[str, list[str]]) -> bool:
     if made.returncode == 0 and uv_exists():
         made = subprocess.run(["uv", "pip", "install", "--quiet", "--python", python, *packages])
     elif made.returncode == 0:
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
         made = subprocess.run([*pip, *packages])
     if made.returncode != 0:
         print(f"SKIPPED {', '.join(table['tests'])}: the packages of {venv.name} cannot be installed.", flush=True)

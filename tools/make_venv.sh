@@ -67,5 +67,6 @@ echo "Installing $spec into $venv."
 if [ "$uv" = yes ]; then
     uv pip install --quiet --python "$venv/bin/python" --editable "$spec"
 else
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$spec"
+    # Python compiles a module when something imports it: most modules of these packages are never imported.
+    "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --editable "$spec"
 fi
