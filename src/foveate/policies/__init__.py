@@ -132,7 +132,7 @@ def __dir__() -> list[str]:
 def load_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
     """Return the policies and the floor of a preset, given its name or the path of its file.
 
-    Conversations share the policies of a shipped preset. Raises BadSetting if the preset does not exist or is not valid.
+    Conversations share those of a shipped preset. Raises BadSetting if the preset does not exist or is not valid.
     """
     return _shipped_policies(name) if name in PRESET_NAMES else _read_policies(name)
 
