@@ -45,8 +45,6 @@ class Profile(Struct, frozen=True):
     """The first message after the system prompts must be a user's (Anthropic)."""
     system_places: SystemPlaces = "any"
     """Places that system messages may have."""
-    unique_call_ids: bool = False
-    """A request may use a call id only once (Anthropic: `tool_use` ids must be unique)."""
     plain_call_ids: bool = False
     """Call ids may contain only letters, digits, `_` and `-` (Anthropic)."""
     max_call_id: int = 64
@@ -92,7 +90,6 @@ PROFILES: dict[str, Profile] = {
         "anthropic",
         user_first=True,
         system_places="after_user",
-        unique_call_ids=True,
         plain_call_ids=True,
         max_tool_name=128,
         refuses_trailing_space=True,
@@ -113,9 +110,7 @@ PROFILES: dict[str, Profile] = {
         max_images=900,
     ),
     # Reasoning without its encrypted payload is only an id, which the provider may not know (`store=False`).
-    "openai_responses": Profile(
-        "openai_responses", unique_call_ids=True, signed_reasoning=True, max_bytes=50_000_000, max_images=500
-    ),
+    "openai_responses": Profile("openai_responses", signed_reasoning=True, max_bytes=50_000_000, max_images=500),
 }
 PROFILES["openai_chat"] = PROFILES["openai"]
 

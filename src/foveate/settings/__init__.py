@@ -60,8 +60,6 @@ class Settings(Struct, frozen=True):
     unused: Mapping[str, Setting]
     layer: Layer
     all_policies: tuple[Policy, ...]
-    has_preset: bool = True
-    """Whether a preset is among the policies."""
 
     @property
     def values(self) -> Mapping[str, Setting]:
@@ -139,9 +137,7 @@ def load(
     _check_store_of_file(merged[("store",)], folder)
     built = {} if base is None else assemble(merged)
     policies = (*before, *built.values(), *after)
-    return Settings(
-        base.description if base else "", tuple(built), _unused(levels, merged), merged, policies, base is not None
-    )
+    return Settings(base.description if base else "", tuple(built), _unused(levels, merged), merged, policies)
 
 
 # ------------------------------------------------------------------------------------------------------------- merging
