@@ -84,4 +84,4 @@ def lend(
 def lending(monkeypatch: pytest.MonkeyPatch) -> Callable[[Settings], dict[str, Any]]:
     """Registers `lend` as a mechanism, and returns a function that reads its values."""
     monkeypatch.setitem(MECHANISMS, "lend", Mechanism("lend", lambda: lend))  # type: ignore[misc]
-    return lambda settings: settings.policies()[-1].message
+    return lambda settings: settings.policies[-1].message

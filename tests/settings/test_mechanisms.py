@@ -42,7 +42,7 @@ def test_a_table_sets_the_lease_of_one_tool(loaded):
         "expire.tools.web_search.expiration_mode": "remove",
         "expire.tools.odd.name.expiration_mode": "none",
     }
-    chat = foveate.open_conversation("c", window=100_000, policy=settings.policies())
+    chat = foveate.open_conversation("c", window=100_000, policy=settings.policies)
     for name in ("web_search", "odd.name", "read_file"):
         chat.append([call(name, name), answer(name, "x" * 2_000, name=name)])
     for _ in range(4):
@@ -146,10 +146,10 @@ def test_defer_takes_the_place_of_the_mechanisms_it_wraps(loaded):
     settings = loaded(policy="mine.toml")
     assert settings.mechanisms == ("supersede", "prune", "filter", "defer", "recap")
     assert settings.steps == ("defer(supersede, prune, filter)", "recap")
-    assert len(settings.policies()) == 2
+    assert len(settings.policies) == 2
     values = loaded(policy="mine.toml", environ={"FOVEATE_DEFER_PATIENCE": "20_000"}).values
     assert values["defer.patience"].value == 20_000
-    assert loaded(policy="none", settings={"defer": {}}).policies() == ()
+    assert loaded(policy="none", settings={"defer": {}}).policies == ()
     text = loaded.refused(policy="prune", settings={"defer": {"threshold": 0}})
     assert text.startswith('Keyword settings["defer"]["threshold"] is 0. This is refused: threshold of when_it_pays is')
 

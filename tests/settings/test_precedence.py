@@ -123,7 +123,7 @@ def test_any_level_can_switch_a_mechanism_off(loaded):
         loaded(settings={"prune": {"enabled": False}}, policy="prune"),
         loaded(off, policy="prune"),
     ]
-    assert [(one.mechanisms, one.policies(), one.floor()) for one in by] == [((), (), FLOOR)] * 4
+    assert [(one.mechanisms, one.policies, one.floor()) for one in by] == [((), (), FLOOR)] * 4
     assert by[-1].values["prune.enabled"].source == "foveate.toml, line 2: prune.enabled"
 
 
@@ -166,7 +166,7 @@ def test_plugins_switch_retain_on_unless_it_is_set(loaded):
 def test_off_and_none_override_tables_on_lower_levels(loaded, name, floor):
     loaded.write(FILE, "floor = true\n[prune]\nenabled = true\n")
     quiet = loaded(environ={"FOVEATE_RECAP_ENABLED": "on", "FOVEATE_WINDOW": "7700"}, policy=name)
-    assert (quiet.policies(), quiet.floor(), quiet["window"]) == ((), floor, 7_700)
+    assert (quiet.policies, quiet.floor(), quiet["window"]) == ((), floor, 7_700)
     assert loaded(policy=name, settings={"prune": {}}).mechanisms == ("prune",)
 
 
@@ -196,8 +196,8 @@ def test_policies_of_a_program_replace_the_preset(loaded):
         return ()
 
     one, several = loaded("[prune]\nprotect = 5\n", policy=mine), loaded(policy=[mine, mine])
-    assert (one.policies(), one.floor(), one.mechanisms) == ((mine,), FLOOR, ())
-    assert several.policies() == (mine, mine)
+    assert (one.policies, one.floor(), one.mechanisms) == ((mine,), FLOOR, ())
+    assert several.policies == (mine, mine)
     assert list(one.unused) == ["prune.protect"]
 
 
@@ -243,6 +243,6 @@ def test_settings_reach_the_policies(loaded):
 
     for protect, cleared in (("2000", True), ("900_000", False)):
         environ = {"FOVEATE_PRUNE_PROTECT": protect, "FOVEATE_PRUNE_MINIMUM": "100"}
-        chat = foveate.open_conversation("c", window=100_000, policy=loaded(environ=environ, policy="prune").policies())
+        chat = foveate.open_conversation("c", window=100_000, policy=loaded(environ=environ, policy="prune").policies)
         chat.append(agent_run(20, seed=3))
         assert any(isinstance(edit, Replace) for edit in chat.plan().edits) is cleared

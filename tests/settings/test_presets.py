@@ -26,7 +26,7 @@ def test_every_shipped_file_is_known_and_described():
 def test_every_shipped_preset_returns_policies(loaded, name):
     settings = loaded(policy=name)
     policies, floor = load_policies(name)
-    assert len(settings.policies()) == len(policies) == len(settings.steps)
+    assert len(settings.policies) == len(policies) == len(settings.steps)
     assert settings.floor() == floor == (() if name == "off" else FLOOR)
     assert {one.source for key, one in settings.values.items() if "." in key} <= {f"preset {name}", "default"}
 
@@ -80,7 +80,7 @@ def test_browser_shrinks_old_pages_at_once_and_keeps_reads(loaded):
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal", "browser"])
 def test_recommended_presets_summarise_without_a_model(loaded, name):
     settings = loaded(policy=name)
-    check_compatible(settings.policies(), has_summarizer=settings["summarizer"] == "digest")
+    check_compatible(settings.policies, has_summarizer=settings["summarizer"] == "digest")
     assert settings.values["compact.keep_recent"].value == 0.3
     assert loaded(policy=name, summarizer=len)["summarizer"] is len
 

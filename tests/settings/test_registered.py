@@ -98,7 +98,7 @@ def test_policies_and_presets_stand_in_one_list(loaded):
 
     settings = loaded(policy=[first, "prune", last])
     assert settings.steps == ("prune",)
-    assert [settings.policies()[0], settings.policies()[2]] == [first, last]
+    assert [settings.policies[0], settings.policies[2]] == [first, last]
     assert loaded(policy=["prune", "keep-last-3"]).steps == ("prune", "filter")
     assert loaded("[prune]\nprotect = 5\n", policy=[first, "prune"]).values["prune.protect"].value == 5
     assert loaded(policy=[first, "balanced"])["summarizer"] == "digest"

@@ -78,7 +78,7 @@ def test_every_allowed_point_can_be_loaded_as_settings(policy, data):
     point = tuple(data.draw(st.integers(0, len(one.values) - 1)) for one in found.parameters)
     if found.is_allowed(point):
         settings = found.settings(point)
-        load(policy=policy, environ={}, settings=settings).policies()
+        load(policy=policy, environ={}, settings=settings)
         changed = {place for place, _ in flatten(settings)}
         assert {tuple(name.split(".")) for name, _, _ in changes_between(found, point)} == changed
 

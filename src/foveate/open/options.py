@@ -112,7 +112,7 @@ def resolve(
     merged = load(
         policy=policy, environ=os.environ, folder=Path(), settings=settings, has_plugins=bool(plugins), **keywords
     )
-    policies = merged.policies()
+    policies = merged.policies
     values = {key: merged[key] for key in keywords}
     if merged["policy"] != "off":  # One switch for everything automatic.
         policies = (*plugin_policies(plugins), *policies)

@@ -181,7 +181,7 @@ def policy_name(policy: PolicyLike) -> str:
 
 def _requires_summaries(policy: PolicyLike, settings: Mapping[str, Any] | None) -> bool:
     """Return whether this policy, with the effective settings, requires summaries."""
-    policies = load(policy=policy, environ=os.environ, folder=Path(), settings=settings).policies()
+    policies = load(policy=policy, environ=os.environ, folder=Path(), settings=settings).policies
     return any(getattr(each, "needs_summarizer", False) for each in policies)
 
 

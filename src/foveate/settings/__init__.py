@@ -52,14 +52,15 @@ class Settings(Struct, frozen=True):
     """The settings that count together.
 
     `description`: that of the preset. `steps`: the mechanisms that act, in the order in which they run; one that wraps
-    others is called `defer(prune, filter)`. `unused`: settings of mechanisms that are off.
+    others is called `defer(prune, filter)`. `unused`: settings of mechanisms that are off. `policies`: those of the
+    mechanisms and of the program, in the order in which they run.
     """
 
     description: str
     steps: tuple[str, ...]
     unused: Mapping[str, Setting]
     layer: Layer
-    all_policies: tuple[Policy, ...]
+    policies: tuple[Policy, ...]
 
     @property
     def values(self) -> Mapping[str, Setting]:
@@ -87,10 +88,6 @@ class Settings(Struct, frozen=True):
         """Return whether a switch `enabled = false`, or the policy `off`, excludes a mechanism."""
         switch = self.layer.get((mechanism, "enabled"))
         return self["policy"] == "off" or (switch is not None and not is_on(mechanism, self.layer))
-
-    def policies(self) -> tuple[Policy, ...]:
-        """Return the policies in the order in which they run."""
-        return self.all_policies
 
     def floor(self) -> tuple[Stage, ...]:
         """Return the hard floor below the policies; empty if it is switched off."""
