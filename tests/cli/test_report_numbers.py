@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.replay.numbers import brief, count, decimals, dollars, percent, plural, ticks
+from foveate.core.plurals import plural
+from foveate.replay.numbers import brief, count, decimals, dollars, percent, ticks
 
 
 @pytest.mark.parametrize(
@@ -73,13 +74,18 @@ def test_empty_axis_has_its_origin():
     assert ticks(0) == [0.0]
 
 
-def test_nouns_follow_their_number():
-    assert [plural(number, noun) for number, noun in ((1, "view"), (0, "view"), (2, "entry"), (2, "turkey"))] == [
-        "1 view",
-        "0 views",
-        "2 entries",
-        "2 turkeys",
-    ]
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (1, "view", "1 view"),
+        (0, "view", "0 views"),
+        (2, "entry", "2 entries"),
+        (2, "turkey", "2 turkeys"),
+        (2_000, "match", "2,000 matches"),
+    ],
+)
+def test_nouns_follow_their_number(number, noun, text):
+    assert plural(number, noun) == text
 
 
 def test_times_have_two_significant_digits():

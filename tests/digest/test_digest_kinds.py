@@ -56,7 +56,7 @@ USERS = json.dumps([{"user_id": f"usr_{n}", "address": {"city": "Bern", "zip_cod
         (GO, "code", "6 definitions"),
         (CSV, "table", "40 rows"),
         (LOG, "log", ""),
-        (DIFF, "diff", "1 files"),
+        (DIFF, "diff", "1 file"),
         (MATCHES, "matches", "20 matches"),
         (LISTING, "listing", "12 entries"),
         (PYTEST, "output", ""),
@@ -70,7 +70,7 @@ USERS = json.dumps([{"user_id": f"usr_{n}", "address": {"city": "Bern", "zip_cod
 )
 def test_a_kind_is_recognised_and_its_things_are_counted(text, kind, items):
     about = describe(text)
-    assert (about.kind, f"{about.items} {about.item}" if about.items else "") == (kind, items)
+    assert (about.kind, about.counted_items if about.items else "") == (kind, items)
 
 
 def test_a_description_reads_as_one_line():

@@ -82,7 +82,7 @@ def test_file_keeps_its_limit_and_says_what_is_missing(url):
     with open_conversation("demo/first", store=url, window=20_000, policy="off", format="anthropic") as chat:
         small = html_of(chat, limit=60_000)
     assert len(small) < 60_000 + 110_000  # Figures, charts, styles and scripts do not count.
-    assert re.search(r"[\d,]+ messages are left out: rows have 0.06 MB of room", small)
+    assert re.search(r"[\d,]+ messages left out: rows have 0.06 MB of room", small)
     ((_, views),), rows = views_in(small)
     assert any(str(form) in rows for form in views[-1])
     newest = [str(form) in rows for form in views[-1]]

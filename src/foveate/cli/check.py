@@ -223,7 +223,8 @@ def _shares(named: Iterable[tuple[str, int]]) -> list[Share]:
 
 
 def _print(recording: Recording, provider: str, findings: Sequence[Finding], spending: Spending) -> None:
-    from ..replay.numbers import count, percent, plural
+    from ..core.plurals import plural
+    from ..replay.numbers import count, percent
     from ..replay.report import notes_sentence
     from .output import heading, print_table, say
 
@@ -273,8 +274,9 @@ _RESULTS = 5
 
 def _print_costs(costs: Costs) -> None:
     """Print one short block: what the calls cost by kind of content, the results that cost most, and repetitions."""
+    from ..core.plurals import plural
     from ..inspector.views.spending import SPENDING_NAMES
-    from ..replay.numbers import count, dollars, percent, plural
+    from ..replay.numbers import count, dollars, percent
     from .output import heading, print_table, say
 
     if not costs.cost:

@@ -17,6 +17,7 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
 
+from ..core.plurals import plural
 from ..errors import FoveateError
 from .options import settings_of, store_url
 
@@ -168,7 +169,7 @@ def _store(name: str | None) -> StoreState:
             for result in verify_all(store):
                 conversations += bool(result.name)
                 messages += result.messages
-                show(f"{conversations:,} conversations, {messages:,} messages verified")
+                show(f"{plural(conversations, 'conversation')}, {plural(messages, 'message')} verified")
                 label = f"{result.tenant}/{result.name}" if result.tenant else result.name
                 findings += [f"{label}: {finding.where}: {finding.problem}" for finding in result.findings]
     except (FoveateError, OSError) as error:
@@ -187,7 +188,7 @@ def _clients(environ: Mapping[str, str]) -> tuple[ClientState, ...]:
 
 
 def _print(health: Health) -> None:
-    from ..replay.numbers import count, plural
+    from ..replay.numbers import count
     from .output import heading, print_table, say
 
     heading("foveate " + health.foveate, f"Python {health.python}, SQLite {health.sqlite}, {health.system}")

@@ -148,8 +148,8 @@ def _checked_recording(name: str, reader: str | None) -> Path:
 
 def _export(sources: Sequence[Source], folder: Path, name: str | None) -> int:
     """Write the files of conversations. The exit code is 1 if there is none."""
+    from ..core.plurals import plural
     from ..inspector.saved.export import write_files
-    from ..replay.numbers import plural
 
     if folder.exists() and not folder.is_dir():
         raise BadSetting(f"--export needs a folder, and {folder} is a file.")

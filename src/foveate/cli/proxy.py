@@ -12,8 +12,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ..core.plurals import plural
 from ..errors import BadSetting, MissingExtra
-from ..replay.numbers import plural
 from .options import settings_of
 from .output import say
 
@@ -178,7 +178,9 @@ def _print_status(host: str, port: int, as_json: bool) -> int:
         f"{plural(numbers['requests'], 'request')} since the start: "
         f"{numbers['managed']:,} with a view, {numbers['unchanged']:,} without one because it could not be made"
     )
-    say(f"{whole - sent:,} of {whole:,} tokens saved{share}; {numbers['expansions']:,} originals read by models")
+    say(
+        f"{whole - sent:,} of {whole:,} tokens saved{share}; {plural(numbers['expansions'], 'original')} read by models"
+    )
     if priced := numbers["priced"]:
         dollars, spent = numbers["dollars_whole"], numbers["dollars_spent"]
         share = f" ({(dollars - spent) / dollars:.0%})" if dollars else ""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.plurals import plural
 from ..errors import BadSetting, BadTranscript, UnknownFormat
-from ..replay.numbers import plural
 from .output import print_table, say
 from .text import complain
 

@@ -57,7 +57,7 @@ def repair(
     lenient
         Skip damaged lines and count them.
     """
-    from ..replay.numbers import plural
+    from ..core.plurals import plural
     from ..replay.recordings import read_recording
     from ..replay.report import notes_sentence
     from ..testing.bodies import check_body

@@ -226,7 +226,8 @@ def _print_rows(rows: Sequence[Row]) -> None:
 
 def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, report: Path | None) -> None:
     """Print the table, the chart, the sentences and the place of the report."""
-    from ..replay.numbers import count, plural
+    from ..core.plurals import plural
+    from ..replay.numbers import count
     from ..replay.report import (
         LEGEND,
         client_sentence,

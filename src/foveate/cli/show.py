@@ -116,8 +116,8 @@ def _show(chat: Conversation, title: str, turn: int | None, receipts: bool, full
 
 def _list(url: str, name: str, tenant: str, as_json: bool) -> int:
     from ..core.conversation_names import ancestors
+    from ..core.plurals import plural
     from ..open import open_store
-    from ..replay.numbers import plural
     from ..stores import readable, without_password
     from .db.target import print_json
     from .output import heading, say
@@ -186,7 +186,8 @@ def _replayed(
 
 def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None:
     """Print the view at a call, one block an entry, and its totals."""
-    from ..replay.numbers import count, percent, plural
+    from ..core.plurals import plural
+    from ..replay.numbers import count, percent
     from .output import heading, say
 
     turn, calls = _turn(chat, title, turn)
@@ -207,7 +208,7 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
 
 def _turn(chat: Conversation, title: str, turn: int | None) -> tuple[int, int]:
     """Return the number of the call to show, and of all calls. Raises BadSetting if there is no such call."""
-    from ..replay.numbers import plural
+    from ..core.plurals import plural
 
     calls = max((row.stamp.turn for row in chat.history() if row.message.role == "assistant"), default=0)
     turn = turn if turn is not None else max(calls, 1)
@@ -258,7 +259,7 @@ def _print_family(chat: Conversation) -> None:
 def _print_receipts(chat: Conversation, title: str, full: bool) -> None:
     """Print one line a receipt, and the summaries that it made."""
     from ..core.edits import Summarize
-    from ..replay.numbers import plural
+    from ..core.plurals import plural
     from .output import heading, say
     from .text import shortened
 
@@ -277,7 +278,8 @@ def _print_receipts(chat: Conversation, title: str, full: bool) -> None:
 
 def _print_entry(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
     from ..core.explain import explain
-    from ..replay.numbers import count, plural
+    from ..core.plurals import plural
+    from ..replay.numbers import count
     from .output import heading, say
     from .text import message_text, shortened
 
@@ -299,7 +301,8 @@ def _print_entry(entry: Entry, records: Mapping[int, Record], full: bool) -> Non
 
 def _summary(view: View) -> str:
     """Return the tokens by role and the number of changed entries, in two sentences."""
-    from ..replay.numbers import count, plural
+    from ..core.plurals import plural
+    from ..replay.numbers import count
 
     roles: dict[str, int] = {}
     for entry in view:

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 
 from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from ..replay.numbers import count, plural
+from ..core.plurals import plural
+from ..replay.numbers import count
 
 __all__ = ["beginning", "brief", "complain", "message_text", "printable", "shortened"]
 

@@ -122,7 +122,8 @@ def tune(
 
 def _show(tuned: Tuned, write: Path | None, html: Path | None) -> None:
     """Print the figures, the changed parameters, the frontier and the sentences."""
-    from ..replay.numbers import count, plural
+    from ..core.plurals import plural
+    from ..replay.numbers import count
     from ..tune import preset_text
     from ..tune.report import sentences, value_text
     from .output import heading, print_table, say

@@ -9,6 +9,7 @@ from ..core.edits import Edit, Pin, Unpin
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.needs import Needs
 from ..core.planner import Plan
+from ..core.plurals import plural
 from ..core.receipts import Receipt
 from ..core.stamps import Lease, Origin, PartRetention, Usage
 from ..core.totals import Totals, sum_totals
@@ -94,9 +95,8 @@ class Conversation:
 
     def __repr__(self) -> str:
         head = self._session.head
-        messages = f"{head.position} message{'s' * (head.position != 1)}"
-        edits = f"{head.number} edit{'s' * (head.number != 1)}"
-        return f"<{type(self).__name__} {head.name!r}: {messages}, {edits}>"
+        size = f"{plural(head.position, 'message')}, {plural(head.number, 'edit')}"
+        return f"<{type(self).__name__} {head.name!r}: {size}>"
 
     # ------------------------------------------------------------------------------------------------- the exchange
 

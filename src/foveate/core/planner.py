@@ -34,6 +34,7 @@ from .edits import (
     Unpin,
     named_messages,
 )
+from .plurals import plural
 from .projection import Projection
 from .rendering import can_apply
 from .summaries import Answer, NeedsSummary, SummaryRequest
@@ -132,11 +133,10 @@ class Plan(Struct, frozen=True, eq=False):
     def __str__(self) -> str:
         """Return one short line, such as `turn 7: 3 edits by prune, 12,400 -> 8,210 tokens, 1 summary needed`."""
         policies = ", ".join(dict.fromkeys(edit.policy for edit in self.edits if edit.policy))
-        count = len(self.edits)
-        facts = [f"{count} edit{'s' * (count != 1)}{f' by {policies}' if policies else ''}"]
+        facts = [f"{plural(len(self.edits), 'edit')}{f' by {policies}' if policies else ''}"]
         facts += [f"{self.before.tokens:,} -> {self.after.tokens:,} tokens"]
         if needed := len(self.due):
-            facts += [f"{needed} {'summary' if needed == 1 else 'summaries'} needed"]
+            facts += [f"{plural(needed, 'summary')} needed"]
         return f"turn {self.before.turn}: {', '.join(facts)}"
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from .edits import Edit, Record, Replace, Summarize
+from .plurals import plural
 
 __all__ = ["Receipt", "receipt_of"]
 
@@ -47,7 +48,7 @@ class Receipt(Struct, frozen=True):
     def __str__(self) -> str:
         who = ", ".join(self.policies) or self.author
         return (
-            f"turn {self.turn}: {who} made {len(self.edits)} edit{'s' * (len(self.edits) != 1)}, "
+            f"turn {self.turn}: {who} made {plural(len(self.edits), 'edit')}, "
             f"{self.tokens_before:,} -> {self.tokens_after:,} tokens{self._written()} "
             f"(undo: edits {self.first}-{self.last})"
         )

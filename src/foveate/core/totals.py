@@ -18,6 +18,7 @@ from msgspec import Struct
 from .edits import Bill, Record, Replace, Restore, Summarize, Task
 from .json_objects import canonical_json
 from .messages import Message, ToolCall
+from .plurals import plural
 from .stamps import Stamp, Usage, is_interrupted
 from .view import Entry, Prices
 
@@ -115,11 +116,11 @@ class Totals(Struct, frozen=True):
         share = f" ({self.tokens_saved / self.tokens_whole:.0%})" if self.tokens_whole else ""
         facts = [f"{self.tokens_rebilled:,} tokens sent again after edits"]
         if self.expansions:
-            facts.append(f"{_many(self.expansions, 'expansion')}, {self.tokens_expanded:,} tokens")
+            facts.append(f"{plural(self.expansions, 'expansion')}, {self.tokens_expanded:,} tokens")
         if self.refetches:
-            facts.append(f"{_many(self.refetches, 'repeated tool call')}, {self.tokens_refetched:,} tokens")
+            facts.append(f"{plural(self.refetches, 'repeated tool call')}, {self.tokens_refetched:,} tokens")
         lines = [
-            f"{self.calls:,} calls: {self.tokens_sent:,} of {self.tokens_whole:,} tokens sent, "
+            f"{plural(self.calls, 'call')}: {self.tokens_sent:,} of {self.tokens_whole:,} tokens sent, "
             f"{self.tokens_saved:,} saved{share}",
             "; ".join(facts),
         ]
@@ -131,7 +132,7 @@ class Totals(Struct, frozen=True):
         if self.calls_billed:
             used = self.usage
             lines.append(
-                f"billed for {self.calls_billed:,} calls: input {used.input or 0:,}, cache read "
+                f"billed for {plural(self.calls_billed, 'call')}: input {used.input or 0:,}, cache read "
                 f"{used.cache_read or 0:,}, cache write {used.cache_write or 0:,}, output {used.output or 0:,}"
             )
         return "\n".join(lines)
@@ -364,7 +365,3 @@ def _is_whole(id: str, entries: Iterable[Entry]) -> bool:
 def _counted(counts: Mapping[str, int]) -> str:
     """Return counts by author; a count without an author goes first, and has no name."""
     return ", ".join(f"{who} {count}" if who else f"{count}" for who, count in sorted(counts.items()))
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

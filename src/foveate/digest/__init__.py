@@ -13,13 +13,12 @@ from .names import distinct_names, names_in
 from .readers import read_lines
 from .selection import floor_for, room_for, room_for_musts, room_for_pairs, room_for_texts, select_lines, select_names
 from .source import Source, read_source
-from .values import Description, Digest, counted
+from .values import Description, Digest
 from .wrappings import path_of_whole_output
 
 __all__ = [
     "Description",
     "Digest",
-    "counted",
     "describe",
     "digest",
     "distinct_names",

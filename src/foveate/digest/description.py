@@ -80,17 +80,17 @@ def _items(kind: str, text: str) -> tuple[int, str]:
     counted = text if len(text) <= _COUNTED else ""
     match kind:
         case "code":
-            return len(_DEFINITIONS.findall(f"\n{counted}")), "definitions"
+            return len(_DEFINITIONS.findall(f"\n{counted}")), "definition"
         case "diff":
-            return counted.count("\ndiff --git ") + counted.startswith("diff --git "), "files"
+            return counted.count("\ndiff --git ") + counted.startswith("diff --git "), "file"
         case "matches":
-            return lines, "matches"
+            return lines, "match"
         case "listing":
-            return lines, "entries"
+            return lines, "entry"
         case "table":
-            return max(0, lines - 1), "rows"
+            return max(0, lines - 1), "row"
         case "prose":
-            return len(_HEADINGS.findall(counted)) if "#" in counted else 0, "headings"
+            return len(_HEADINGS.findall(counted)) if "#" in counted else 0, "heading"
         case _:
             return 0, ""
 

@@ -6,21 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-__all__ = ["Declaration", "Description", "Digest", "Line", "Reading", "counted", "has_one"]
+from ..core.plurals import plural
 
-_SINGULARS = {"entries": "entry", "matches": "match"}
-"""The plurals that add more than an `s`."""
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which is given in the plural.
-
-    >>> counted(1, "entries")
-    '1 entry'
-    """
-    if number == 1:
-        noun = _SINGULARS.get(noun) or noun.removesuffix("s")
-    return f"{number:,} {noun}"
+__all__ = ["Declaration", "Description", "Digest", "Line", "Reading", "has_one"]
 
 
 def has_one(text: str, signs: Sequence[str]) -> bool:
@@ -40,17 +28,17 @@ class Description(Struct, frozen=True):
     items: int = 0
     """The number of its items; 0 if it has none."""
     item: str = ""
-    """The name of its items in the plural: `rows`, `files`, `matches`."""
+    """The name of one of its items: `row`, `file`, `match`."""
     gist: str = ""
     """Its topic in one line of at most 80 characters."""
 
     @property
     def counted_items(self) -> str:
         """Return the number of its items with their name, or of its lines: `41 rows`, `1 line`."""
-        return counted(self.items, self.item) if self.items else counted(self.lines, "lines")
+        return plural(self.items, self.item) if self.items else plural(self.lines, "line")
 
     def __str__(self) -> str:
-        size = f"{counted(self.characters, 'characters')}, {self.counted_items}"
+        size = f"{plural(self.characters, 'character')}, {self.counted_items}"
         return f"{self.kind}, {size}" + (f": {self.gist}" if self.gist else "")
 
 

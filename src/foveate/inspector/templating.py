@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ..replay.numbers import brief, count, decimals, dollars, percent, plural
+from ..core.plurals import plural
+from ..replay.numbers import brief, count, decimals, dollars, percent
 
 __all__ = ["environment"]
 

@@ -28,6 +28,7 @@ from ..core.edits import (
     Task,
     named_messages,
 )
+from ..core.plurals import plural
 from ..core.stamps import Stamp
 from ..errors import FoveateError, NoSuchConversation
 from ..ports import Database
@@ -132,7 +133,7 @@ def _of_record(record: Record, positions: Mapping[str, int]) -> Iterator[Update]
         return
     who = ", ".join(dict.fromkeys(edit.policy for edit in changing if edit.policy)) or record.author
     was, now = record.tokens_before, record.tokens_after
-    text = f"{who}: {len(changing)} edit{'s' * (len(changing) != 1)}, {was:,} → {now:,} tokens"
+    text = f"{who}: {plural(len(changing), 'edit')}, {was:,} → {now:,} tokens"
     rows = tuple(sorted(set(_rows_of(changing, positions))))
     rows = rows if len(rows) <= _MAX_ROWS else ()
     yield Update("receipt", text, turn=record.turn, first=record.first, last=record.last, rows=rows)

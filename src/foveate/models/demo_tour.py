@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from ..core.plurals import plural
 from .demo_request import Past, Reply, Step, Want
 
 __all__ = ["tour"]
@@ -48,7 +49,7 @@ def tour(past: Past, *_: str) -> Reply:
         return "No Markdown, no Python, so I list all files.", [Want("list", ".", _ALL)]
     if not files:
         return "There are no files here that I can read. Start the chat in another --folder.", ()
-    plan = "" if done else f"My plan for {len(files)} file{'s' * (len(files) > 1)}: {', '.join(files)}. "
+    plan = "" if done else f"My plan for {plural(len(files), 'file')}: {', '.join(files)}. "
     stem = PurePosixPath(files[done]).stem
     wants = [Want("read", files[done]), Want("search", stem, (("ignore_case", True),))]
     if stem.startswith("__"):  # Several files have this name.

@@ -18,6 +18,7 @@ from ..core.enrich import retained_parts
 from ..core.growing import selecting
 from ..core.messages import Message, Part, Text
 from ..core.planner import Policy
+from ..core.plurals import plural
 from ..core.stamps import PartRetention, Retention
 from ..core.view import Entry, View
 from ..errors import BadMessage, BadSetting
@@ -173,7 +174,7 @@ def _block(entry: Entry, path: Path, part: Part, retention: PartRetention, age: 
 def _calls_reason(calls: int) -> str:
     if calls == 0:
         return "for its first call only"
-    return f"kept for {calls} later call{'s' if calls > 1 else ''}"
+    return f"kept for {plural(calls, 'later call')}"
 
 
 def _hide(entry: Entry, block: _Block) -> Hide:

@@ -15,9 +15,10 @@ from ..core.caches import cached_on_entry
 from ..core.edits import Path, Replace, Target
 from ..core.json_objects import objects_in
 from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
+from ..core.plurals import plural
 from ..core.results import native_message, with_headline
 from ..core.view import Entry
-from ..digest import counted, describe
+from ..digest import describe
 
 __all__ = [
     "CLEARED",
@@ -122,10 +123,10 @@ def describe_fields(message: Message, path: Path = ()) -> dict[str, str]:
     if not text.strip() and media:
         first, length = media[0], sum(len(part.data) for part in media)
         size = f"{length:,} characters" if first.source == "base64" else first.source
-        values = (first.mime or "media", size, counted(len(media), "files"), _harmless(first.name))
+        values = (first.mime or "media", size, plural(len(media), "file"), _harmless(first.name))
         return _fields(*values, is_long=length >= _DESCRIBED_MIN)
     about = describe(text)
-    size = counted(about.characters, "characters")
+    size = plural(about.characters, "character")
     gist = _harmless(about.gist)
     return _fields(about.kind, size, about.counted_items, gist, is_long=len(text) >= _DESCRIBED_MIN)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["UNKNOWN", "brief", "count", "decimals", "dollars", "percent", "plural", "ticks"]
+__all__ = ["UNKNOWN", "brief", "count", "decimals", "dollars", "percent", "ticks"]
 
 UNKNOWN = "\N{EN DASH}"
 
@@ -62,15 +62,6 @@ def decimals(value: float | None) -> str:
     if value >= 10 or value == 0:
         return count(value)
     return f"{value:.2g}"
-
-
-def plural(number: int, noun: str) -> str:
-    """Format a number with its noun: `1 view`, `2 views`, `0 entries`."""
-    if number == 1:
-        return f"1 {noun}"
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        noun = noun[:-1] + "ie"
-    return f"{count(number)} {noun}s"
 
 
 def ticks(top: float, wanted: int = 4) -> list[float]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..core.plurals import plural
 from ..errors import BadSetting
 from ..policies.presets import BARE, load_preset
-from .numbers import UNKNOWN, count, dollars, percent, plural
+from .numbers import UNKNOWN, count, dollars, percent
 from .recordings.recording import KINDS
 from .result import ReplayResult, Row, columns_for
 

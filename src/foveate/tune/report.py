@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..replay.numbers import plural
+from ..core.plurals import plural
 from .result import Tuned
 from .space import Value
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...conversation import validate
+from ...core.plurals import plural
 from ...errors import BadSetting
 from ..tools import Tool, ToolFailed, tool
 from .folder import line_cut
@@ -133,7 +134,7 @@ def _all_rows(cursor: sqlite3.Cursor) -> list[tuple[str]]:
 def _table(cursor: sqlite3.Cursor) -> str:
     if cursor.description is None:
         changed = cursor.rowcount
-        return "Done." if changed < 0 else f"Done: {changed} row{'s' * (changed != 1)} changed."
+        return "Done." if changed < 0 else f"Done: {plural(changed, 'row')} changed."
     rows = cursor.fetchmany(_ROWS_MAX + 1)
     lines = [" | ".join(column[0] for column in cursor.description)]
     room = _CHARACTERS_MAX
@@ -147,7 +148,7 @@ def _table(cursor: sqlite3.Cursor) -> str:
     if shown < len(rows):
         lines.append(f"[the first {shown} rows; there are more: LIMIT and OFFSET, or a narrower question, show them]")
     else:
-        lines.append(f"[{shown} row{'s' * (shown != 1)}]")
+        lines.append(f"[{plural(shown, 'row')}]")
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from ...core.plurals import plural
 from ..tools import Tool, ToolFailed, tool
 from .folder import Folder, line_cut, lines_of
 
@@ -70,7 +71,7 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
             place = home.file(path)
         _write(home, place, path, content)
         lines = len(lines_of(content))
-        return f"{'Made' if is_new else 'Wrote'} {path}: {lines:,} line{'s' * (lines != 1)}."
+        return f"{'Made' if is_new else 'Wrote'} {path}: {plural(lines, 'line')}."
 
     def edit_file(path: str, old: str, new: str, all: bool = False) -> str:
         """Replace a piece of a text file, given to the letter, by another.

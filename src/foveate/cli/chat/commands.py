@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ...core.handles import parse_handle
 from ...core.messages import Message
+from ...core.plurals import plural
 from ...core.stamps import is_interrupted
 from ...errors import BadInput
 from ...models import PROVIDERS
@@ -173,7 +174,7 @@ def _cost(session: ChatSession, rest: str) -> str:
     if context.dollars is not None and context.unpriced:
         note += " Dollars leave out the models without a price."
     if stopped := context.totals.calls_estimated:
-        note += f" {stopped} call{'s' * (stopped != 1)} stopped before the end: their tokens are an estimate."
+        note += f" {plural(stopped, 'call')} stopped before the end: their tokens are an estimate."
     bill = bill_table(context) or [()]
     tables = (_table(bill[1:], 1, bill[0]), _table(saving_table(context), 1))
     return "\n".join([*filter(None, tables), note])

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from ...agents import toolbox
 from ...agents.tools import Tool
+from ...core.plurals import plural
 from ...errors import BadInput, BadSetting
 from ...open import check_price, open_conversation
 from ...ports import Database
-from ...replay.numbers import plural
 from ...stores import without_password
 from ..options import store_url
 from ..output import print_table, say

@@ -25,6 +25,7 @@ from ...agents.events import (
 )
 from ...core.context import Context, ContextKind, tokens_by_kind
 from ...core.messages import Message, ToolCall, ToolResult
+from ...core.plurals import plural
 from ...core.receipts import Receipt
 from ...core.sizes import tokens_of
 from ...core.totals import ModelTotals
@@ -196,11 +197,11 @@ def _line_end(before: ScreenState) -> list[Piece]:
 
 def _receipt_text(receipt: Receipt) -> str:
     author = ", ".join(receipt.policies) or receipt.author
-    edits = len(receipt.edits)
+    edits = plural(len(receipt.edits), "edit")
     size = f"{receipt.tokens_before:,} -> {receipt.tokens_after:,} tokens"
     written = f", written by {', '.join(receipt.by)}" if receipt.by else ""
     undo = "" if receipt.author == "undo" else "; /undo reverts it"
-    return f"  ~ {author}: {edits} edit{'s' * (edits != 1)}, {size}{written}{undo}"
+    return f"  ~ {author}: {edits}, {size}{written}{undo}"
 
 
 def _result_pieces(call: ToolCall, result: ToolResult, seconds: float) -> Iterator[Piece]:

@@ -19,6 +19,7 @@ from ...core.catalog import (
     prompt_key,
     validated,
 )
+from ...core.plurals import plural
 from ...errors import BadSetting
 from ...ports import Database
 from ..files import read_text
@@ -277,7 +278,7 @@ def _expiry(binding: Binding) -> str:
         return "stay" if turns is None else "stay, because the mode is none"
     if turns is None:
         return f"stay, because --turns does not say when to {mode} them"
-    when = "before any call sees them" if not turns else f"after {turns} call{'s' if turns > 1 else ''}"
+    when = "before any call sees them" if not turns else f"after {plural(turns, 'call')}"
     if mode == "remove":
         return f"are removed {when}"
     if binding.compact_mode == "first_chars":

@@ -12,10 +12,11 @@ import msgspec
 from cyclopts import Parameter
 
 from ...core.handles import parse_handle
+from ...core.plurals import plural
 from ...core.retention import Age, read_rule
 from ...errors import BadSetting, ConflictError, UnknownHandle
 from ...ports import Database, Erasure, wall_clock
-from ...replay.numbers import count, plural
+from ...replay.numbers import count
 from ..options import handle_of
 from ..text import printable
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, opened, print_json

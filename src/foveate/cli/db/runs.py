@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from ...agents.run_totals import RunTotal, inner_total, sub_conversation
+from ...core.plurals import plural
 from ...core.runs import AgentRun, AgentRunStep
 from ...core.stamps import Usage
 from ...errors import BadSetting, NoSuchConversation
 from ...ports import Database, Head
-from ...replay.numbers import plural
 from ..text import brief, shortened
 from .target import NOWHERE, AsJson, Where, opened, print_json
 

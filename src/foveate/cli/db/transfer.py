@@ -8,12 +8,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ...core.plurals import plural
 from ...errors import BadSetting, ConflictError, StoreError
 from ...ops.archive import Count, UnfinishedImport, drop_unfinished, export_archive, import_archive
 from ...ops.archive import backup as back_up
 from ...ops.archive import find_unfinished as list_unfinished
 from ...ops.archive.check import Conflicts
-from ...replay.numbers import count, plural
+from ...replay.numbers import count
 from ..output import status_line
 from ..text import printable
 from .target import NOWHERE, AsJson, Url, Where, check_names, located, opened, print_json

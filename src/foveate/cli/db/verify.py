@@ -10,10 +10,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from msgspec import Struct
 
+from ...core.plurals import plural
 from ...errors import BadSetting, Damaged, FoveateError
 from ...ops.archive import SavedHead, Verified, head_text, heads_in, verified, verify_all
 from ...ports import IMPORTING, Database, Finding, Head
-from ...replay.numbers import count, plural
+from ...replay.numbers import count
 from ..files import read_text
 from ..output import status_line
 from ..text import printable

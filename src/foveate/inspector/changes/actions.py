@@ -8,10 +8,11 @@ from typing import Final
 from msgspec import Struct
 
 from ...conversation import Conversation
+from ...core.plurals import plural
 from ...core.receipts import Receipt, receipt_of
 from ...errors import BadInput, ConflictError, FoveateError, StoreError
 from ...ports import StoredMessage
-from ...replay.numbers import count, plural
+from ...replay.numbers import count
 from ..views.places import Place
 from .planning import Choice, PlanSettings, apply_plan, compact, read_settings
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ...conversation import Conversation
+from ...core.plurals import plural
 from ...core.view import NO_WINDOW
 from ...open import cost_of
-from ...replay.numbers import count, dollars, percent, plural
+from ...replay.numbers import count, dollars, percent
 from ...replay.report import join_words
 from ...replay.result import KIND_NAMES, EditFigures, ReplayResult, Row
 from ...replay.views import ViewLog

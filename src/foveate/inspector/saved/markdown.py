@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ...conversation import Conversation
 from ...conversation.session import HistoryEntry
 from ...core.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from ...replay.numbers import plural
+from ...core.plurals import plural
 
 __all__ = ["markdown_of"]
 

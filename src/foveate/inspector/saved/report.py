@@ -10,9 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...core.plurals import plural
 from ...replay import charts
 from ...replay.examples import example_of
-from ...replay.numbers import count, percent, plural
+from ...replay.numbers import count, percent
 from ...replay.report import (
     client_sentence,
     closing_sentence,

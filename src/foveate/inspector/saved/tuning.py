@@ -11,8 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...core.plurals import plural
 from ...replay.charts import Label
-from ...replay.numbers import count, percent, plural, ticks
+from ...replay.numbers import count, percent, ticks
 from ...tune import Trial, Tuned, preset_text
 from ...tune.report import sentences, share_text, value_text
 from .files import self_contained

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from ...core.messages import Message, Part
+from ...core.plurals import plural
 from ...core.view import NO_WINDOW, Budget, Entry, View
 from ...replay.result import ReplayResult
 from ..content import FOLDED, Limits, headline, render
@@ -186,6 +187,6 @@ def _notes(
             under = f" under {replay.row.policy}" if len(replays) > 1 else ""
             yield f"The views of calls 1 to {missing:,}{under} are left out: the file holds the newest."
     if cut:
-        yield f"{cut:,} messages stand without their content: rows have {size} of room."
+        yield f"{plural(cut, 'message')} without content: rows have {size} of room."
     if left_out:
-        yield f"{left_out:,} messages are left out: rows have {size} of room, and the newest views come first."
+        yield f"{plural(left_out, 'message')} left out: rows have {size} of room, and the newest views come first."

@@ -23,6 +23,7 @@ from ...conversation.loading import row_of
 from ...core.edits import Edit, Hide, Replace, Summarize
 from ...core.ids import erased_edit
 from ...core.messages import Message
+from ...core.plurals import plural
 from ...core.saved_views import decode_view
 from ...core.slots import Slot
 from ...core.snapshots import Snapshot
@@ -238,7 +239,7 @@ def _since(branch: Head, now: Head, head: Head | SavedHead) -> str:
         (branch.number - head.number, "edit"),
         (now.erased - head.erased, "erasure"),
     )
-    added = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count > 0]
+    added = [plural(count, what) for count, what in counts if count > 0]
     listed = f"{', '.join(added[:-1])} and {added[-1]}" if len(added) > 1 else "".join(added)
     if branch.branch != now.branch:
         left = f"the conversation was set back since, and its former branch is called {branch.name!r}"

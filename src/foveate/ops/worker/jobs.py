@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...core.edits import Record, Summarize
+from ...core.plurals import plural
 from ...core.receipts import receipt_of
 from ...core.retention import Age, read_rule
 from ...core.summaries import Summary, SummaryRequest
@@ -269,7 +270,7 @@ def _erase(store: Database, job: ErasureJob, settings: OpenSettings) -> str:
             raise BadSetting("Erasing all conversations needs a tenant. Name the tenant.")
         erased = erase_tenant(store, job.tenant, reason=reason, who=who, clock=wall_clock)
         count = _count(erasure for erasures in erased.values() for erasure in erasures)
-        return f"{count} erased in {len(erased):,} conversation{'s' * (len(erased) != 1)}"
+        return f"{count} erased in {plural(len(erased), 'conversation')}"
     store.open(job.tenant, job.conversation, create=False)
     if job.handle:
         with open_conversation(
@@ -305,13 +306,11 @@ def _apply_ages(store: Database, job: RetentionJob, default: tuple[Age, ...]) ->
     else:
         results = (result for _, result in age_database(store, ages, reason=reason, who=who))
     counts = [sum(erasure.messages for erasure in result.erased) for result in results]
-    conversations = f"{len(counts):,} conversation{'s' * (len(counts) != 1)}"
-    return f"{sum(counts):,} message{'s' * (sum(counts) != 1)} erased, {conversations} looked through"
+    return f"{plural(sum(counts), 'message')} erased, {plural(len(counts), 'conversation')} looked through"
 
 
 def _count(erasures: Iterable[Erasure]) -> str:
-    count = sum(erasure.messages for erasure in erasures)
-    return f"{count:,} message{'s' * (count != 1)}"
+    return plural(sum(erasure.messages for erasure in erasures), "message")
 
 
 def _hash_of(*parts: str) -> str:
