@@ -37,7 +37,7 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
 def _figures(folder: Path, quick: bool, server: Server | None) -> Iterator[FigureRow]:
     path, floors = folder / "archive.jsonl", dict[str, float]()
     store = open_store(f"sqlite:///{folder}/archive.db")
-    fill(store, 5_000 if quick else 20_000)
+    fill(store, 1_000 if quick else 20_000)
     for what, value, unit in writing(store, path):
         yield f"{what}, sqlite", value, unit, None, None, ""
         floors.setdefault(what, value)

@@ -44,8 +44,8 @@ _TABLES = ("conversation", "tree", "branch", "message")
 
 def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
     """Yield times and sizes of the list, and of a long conversation."""
-    count = 1_000 if quick else 100_000
-    length = 1_000 if quick else 20_000
+    count = 200 if quick else 100_000
+    length = 300 if quick else 20_000
     few, many, long = (folder / f"inspector-{name}.db" for name in ("few", "many", "long"))
     write_copies(few, 20)
     write_copies(many, count)

@@ -101,7 +101,7 @@ def plain_turns(history: list[Message], count: int) -> list[float]:
 
 def turn(folder: Path, quick: bool) -> Iterator[Figure]:
     """A turn on a view of 1,000 messages, in memory and on SQLite, and of 10,000."""
-    count = 60 if quick else 200
+    count = 20 if quick else 200
     floor = plain_turns(list(islice(messages(), 1_000)), count)
     low, high = percentile(floor, 0.5), percentile(floor, 0.99)
     yield Figure("a plain list as JSON, 1,000 messages, p50", low, "ms", None, None, "the floor of what follows")

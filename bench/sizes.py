@@ -28,7 +28,7 @@ _AIMS = {("small messages", "sqlite"): 1.2, ("long results", "sqlite"): 0.6}
 def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
     """Yield the size relative to the messages' JSON, with the bytes of a message as a note."""
     number = count()
-    wanted = 200 if quick else 3_000
+    wanted = 60 if quick else 3_000
     with shared_server() as server:
         for kind in ("sqlite", "postgres") if server else ("sqlite",):
             for what, fits in _KINDS.items():
