@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from foveate import open_conversation, user
+from foveate import Message, Opaque, Text, open_conversation, user
 from foveate.edits import Summarize
 from foveate.formats import get_format
 from foveate.stores.memory import MemoryStore
@@ -144,3 +145,19 @@ def test_compaction_after_an_erasure_is_sent():
     for shown in (chat, opened(store, policy="none")):
         assert "gBBB" in str(shown.prompt())
         assert "gAAA" not in str(shown.prompt())
+
+
+@pytest.mark.parametrize("of", ["anthropic", "openai_responses"])
+def test_compaction_that_no_edit_records_is_not_sent_after_an_erasure(of: str):
+    """An imported one: no request was made before the erasure, or only requests to another provider."""
+    store = MemoryStore()
+    block = Opaque(of, "compaction", json.dumps({**BLOCK, "content": "The user said 123."}))
+    chat = opened(store, policy="none")
+    chat.append([user("123"), say("Yes."), user("go"), Message("assistant", (block, Text("Done."))), user("next")])
+    chat.privacy.erase("m1")
+    for format in ("anthropic", "openai_responses"):
+        with open_conversation("c", store=store, format=format, window=200_000, policy="none") as again:
+            sent = str(again.prompt())
+            assert "123" not in sent
+            assert "gAAA" not in sent
+            assert "next" in sent

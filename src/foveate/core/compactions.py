@@ -3,7 +3,8 @@
 Anthropic and OpenAI can compact a conversation themselves. Their reply then holds a part that later requests send back,
 and nothing before it reaches the model. A view therefore begins with the newest compaction that is *active*: it belongs
 to the format, and nothing before it was shown again, pinned, erased or summarized by others since it came. An inactive
-one is left out, since the provider would ignore everything before it.
+one is left out, since the provider would ignore everything before it. When a message was erased is not known: if one
+before a compaction is erased, only the newest message can have a compaction that was made later.
 
 An edit of the policy `provider` records each compaction: a `Summarize` over everything before it. Its text is the
 readable local copy, which a view shows where the compaction is not active.
@@ -60,7 +61,7 @@ def _is_compacted(earlier: Slot, slot: Slot) -> bool:
     """Return whether nothing happened to an earlier slot since the compaction in `slot`."""
     if earlier.span is not None:
         return earlier.seen < slot.position or (_is_by_provider(earlier) and not _is_erased(earlier))
-    return not earlier.pins and earlier.renewed <= slot.stamp.turn
+    return bool(earlier.size) and not earlier.pins and earlier.renewed <= slot.stamp.turn
 
 
 def _is_by_provider(slot: Slot) -> bool:
@@ -84,6 +85,8 @@ def compaction_edit(slots: Sequence[Slot], index: int, first: int, format: str) 
     if all(earlier.position <= covered for earlier in before):
         return None
     if any(earlier.renewed > slot.stamp.turn or _is_newer_summary(earlier, slot) for earlier in before):
+        return None
+    if index < len(slots) - 1 and not all(earlier.size for earlier in before if earlier.span is None):
         return None
     part = compaction_of(slot.message)
     content = msgspec.json.decode(part.body).get("content") if part else None
