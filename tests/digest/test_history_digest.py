@@ -16,6 +16,7 @@ from foveate import assistant, system, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.digest.history import digest_messages, holding_statements, reading
 from foveate.digest.history.claims import Claim, inherit, sets_item
+from foveate.digest.history.sections import read_sections
 from foveate.digest.history.signs import Sign
 from foveate.digest.history.statements import cut_at_clause, split_statements
 from foveate.digest.history.terms import terms_of
@@ -573,3 +574,43 @@ def test_titles_and_numbers_alone_are_no_statements():
 )
 def test_a_line_with_a_colon_stays_with_what_it_introduces(text: str, statements: list[str]):
     assert split_statements(text) == statements
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "can you explain: The session state stays until it is deleted",
+        "Now explain why tests must never use the network.",
+        "Could we check what happens there, since only the first one counts.",
+        "Kannst du mir bitte erklären, warum das nur lokal geht.",
+        "Peux-tu m'expliquer pourquoi il faut toujours un jeton.",
+        "¿Puedes explicarme por qué solo funciona aquí",
+    ],
+)
+def test_what_the_user_wants_to_understand_is_no_rule(text: str):
+    assert weigh(text, "user", 1, 1.0).kind == "asked"
+    assert weigh("Make sure that you can explain it, and never guess.", "user", 1, 1.0).kind == "rule"
+
+
+def read(name: str, text: str) -> list[Message]:
+    """Return a call that reads a file, and its result."""
+    return [Message("assistant", (ToolCall(name, "read", f'{{"path": "{name}"}}'),)), tool_result(name, text)]
+
+
+def test_a_line_that_is_no_title_stays_in_its_section():
+    """Else the lines below it would belong to no section in the next digest, and become values."""
+    page = "#### 5. load_config reads\n#include <load_config.h>\nload_config = 17 in the file"
+    history = [user("Mend load_config."), *read("notes.md", page), assistant("load_config is in load_config.h")]
+    first = digest_messages(history, 2_000)
+    assert "5. load_config reads\n#include <load_config.h>" in first
+    second = read_sections(digest_messages([user("Go on.")], 2_000, previous=first))
+    assert "load_config = 17 in the file" in second["Files and identifiers"]
+    assert "Values" not in second
+
+
+def test_numbers_of_a_file_viewer_are_left_out():
+    page = "\n".join(f"  {number:>4}→\tvalue_{number} = load_config({number})" for number in range(70, 90))
+    history = [user("Mend load_config."), *read("a.py", page), assistant("It is value_79 of load_config.")]
+    text = digest_messages(history, 2_000)
+    assert "value_79 = load_config(79)" in text
+    assert "→" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from .weights import Kind
@@ -23,6 +24,7 @@ __all__ = [
     "TITLE_OF",
     "VALUES",
     "read_sections",
+    "without_title",
 ]
 
 GOAL, RULES, DECISIONS, VALUES, OPEN = "Goal", "Rules", "Decisions", "Values", "Open"
@@ -63,6 +65,8 @@ REFERRED = "Still referred to: "
 BULLET = "- "
 BETWEEN = " · "
 """Stands between older statements that one later statement may replace."""
+_TITLE = re.compile(r"#+(?:(?<=##)|\s)\s*")
+"""The marks of a title. One mark needs a space: `#include` is code."""
 
 
 def read_sections(text: str) -> Mapping[str, list[str]]:
@@ -70,8 +74,13 @@ def read_sections(text: str) -> Mapping[str, list[str]]:
     sections: dict[str, list[str]] = {}
     title = ""
     for line in text.splitlines():
-        if line.startswith("#"):
-            title = line.lstrip("#").strip().rstrip(":")
+        if marks := _TITLE.match(line):
+            title = line[marks.end() :].strip().rstrip(":")
         elif line.strip():
             sections.setdefault(title, []).append(line.rstrip())
     return sections
+
+
+def without_title(line: str) -> str:
+    """Return a line of a section without the marks of a title: else it would begin another section."""
+    return _TITLE.sub("", line, count=1)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from .sections import without_title
 from .terms import terms_of
 
 __all__ = ["Line", "Selection", "take_fitting"]
@@ -86,7 +87,7 @@ class Selection:
         for title in titles:
             if title in sections:
                 lines = sorted(sections[title], key=lambda line: line.place)
-                shown.append("\n".join([f"## {title}", *(line.text for line in lines)]))
+                shown.append("\n".join([f"## {title}", *(without_title(line.text) for line in lines)]))
         return "\n\n".join(shown)
 
 

@@ -14,7 +14,7 @@ from ..names import distinct_names, worth_of
 from ..wrappings import output_of
 from .statements import cut_at_clause
 
-__all__ = ["TELLING", "Steps", "argument_text", "error_lines", "target_of"]
+__all__ = ["TELLING", "Steps", "argument_text", "error_lines", "plain_line", "target_of"]
 
 _STEP = 200
 """Characters of a line about steps."""
@@ -30,8 +30,8 @@ _RANKED = 5_000
 """Names that are compared by their worth, the most used first."""
 _PLACES = 60
 """Names of one result that are searched for their lines, the most used first."""
-
-
+_NUMBER = re.compile(r"\s*\d+→")
+"""The number that a file viewer printed before a line."""
 _ONE_TAG = re.compile(r"</?[\w-]+>")
 _PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
 """Characters of a result, and of its lines, that may be values with their keys."""
@@ -95,7 +95,7 @@ class Steps:
             name in self._used or name in self._known for name in self._names[place]
         ):
             return []
-        return [line for line in map(" ".join, map(str.split, output_of(result.text).splitlines())) if line]
+        return [line for line in map(plain_line, output_of(result.text).splitlines()) if line]
 
     def add_pasted(self, place: int, text: str, age: float) -> None:
         """Read output that a user pasted: a failure that it reports, and its lines with names."""
@@ -155,6 +155,11 @@ class Steps:
             yield from _grouped(name, targets)
 
 
+def plain_line(line: str) -> str:
+    """Return a line of a result with single spaces, without the number that a file viewer printed before it."""
+    return " ".join(_NUMBER.sub("", line, count=1).split())
+
+
 def _pairs_of(text: str) -> str:
     """Return the values with their keys that a short result consists of, in one line."""
     if len(text) > _PAIRS_TEXT:
@@ -176,7 +181,7 @@ def _line_around(text: str, place: int) -> str:
         return ""
     if end < 0:
         end = len(text) if len(text) - place <= _LINE else -1
-    line = " ".join(text[begin:end].split()) if end >= 0 else ""
+    line = plain_line(text[begin:end]) if end >= 0 else ""
     return line if len(line) <= _LINE else ""
 
 

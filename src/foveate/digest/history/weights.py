@@ -107,6 +107,19 @@ _TASTE = re.compile(
     re.IGNORECASE,
 )
 """A sentence about the user's own taste is no rule."""
+_INQUIRES = re.compile(
+    r"\W*(?:(?:now|and|but|so|also|ok(?:ay)?|please|first|then|dann|und|aber|bitte|et|y|e)\b\W*)*"
+    r"(?:(?:can|could|would|will) (?:you|y?u|we) )?(?:please |also |now )*"
+    r"(?:explain|clarify|elaborate|tell me (?:what|why|how|where|when|if|whether|about)"
+    r"|(?:kannst|könntest) du\b.{0,60}?\b(?:erklären|erläutern)\b|erklär\w* (?:mir|bitte|uns)"
+    r"|(?:(?:peux|pouvez|pourrais|pourriez)-(?:tu|vous) )?(?:m['’]|nous )?expli(?:que|quer|quez)\b"
+    r"|(?:(?:puedes|podrías|podes|pode|poderia|puoi|potresti) )?(?:me )?(?:expl[ií]ca\w*|spieg\w+)\b"
+    r"|объясни\w*)"
+    r"|\W*(?:(?:now|and|but|so|also|ok(?:ay)?)\b\W*)*(?:can|could) (?:you|we) (?:please |also |now )*"
+    r"(?:check|see|verify|confirm|find out|look) (?:if|whether|what|why|how|where|into|at)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a request to explain or to find out something: what it quotes binds nobody."""
 _OWN_DUTY = re.compile(
     r"\bi (?:(?:also|really|just|still|only|then|now) )?(?:(?:have|need|had|got) to"
     r"|(?:always|never|don['’]?t|can['’]?t|cannot)(?! (?:want|need|accept|allow|approve|like)))\b",
@@ -215,7 +228,7 @@ def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
         return "goal"
     if speaker == "assistant" and _ANNOUNCES.match(text):
         return "said"
-    if speaker == "user" and _TASTE.match(text):
+    if speaker == "user" and (_TASTE.match(text) or _INQUIRES.match(text)):
         return "asked"
     is_question = bool(signs & Sign.QUESTION)
     if is_question:

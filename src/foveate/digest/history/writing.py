@@ -19,7 +19,7 @@ from .selection import Line, Selection, take_fitting
 from .signs import Sign
 from .speakers import is_from_user, is_summary
 from .statements import cut_at_clause, split_statements
-from .steps import Steps
+from .steps import Steps, plain_line
 from .weights import Statement
 
 __all__ = ["find_holding", "write_digest"]
@@ -170,7 +170,7 @@ def _lines_of(message: Message) -> list[Line]:
     """Return the whole lines of a result, for the room that nothing else fills."""
     if message.role != "tool":
         return []
-    lines = (" ".join(line.split()) for line in output_of(message.text)[:_FILLED].splitlines())
+    lines = map(plain_line, output_of(message.text)[:_FILLED].splitlines())
     return [Line(FOUND, line, 1.0, _FILLED + i, False) for i, line in enumerate(lines) if 20 <= len(line) <= 160]
 
 
