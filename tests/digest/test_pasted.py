@@ -8,6 +8,7 @@ from foveate import Message, Text
 from foveate.digest.history import digest_messages
 from foveate.digest.history import pasted as pasted_lines
 from foveate.digest.history.pasted import is_in_tags, is_notice, split_pasted
+from foveate.summarizers.transcript import label_of
 from foveate.testing import say, user
 
 TERMINAL = """\
@@ -275,6 +276,17 @@ def test_the_prompt_of_a_command_does_not_bind_later_work():
     rules = digest_messages([user("Plan the shop."), user(prompt)], 4_000)
     assert "## Rules" not in rules
     assert "Never flag style." in digest_messages([user(prompt)], 4_000)
+
+
+@pytest.mark.parametrize(
+    "first", ["Base directory for this skill: /srv/skills/shop\n\n#", "Here is a demonstration of"]
+)
+def test_what_a_client_sends_for_the_user_is_not_theirs(first: str):
+    sent = user(f"{first} how to open a shop.\n\nNever open it on a Sunday. The goal is to keep total_price.py small.")
+    digest = digest_messages([user("Move total_price.py into the cart."), sent, say("total_price.py is moved.")], 2_000)
+    assert "## Goal\nMove total_price.py into the cart." in digest
+    assert "## Rules" not in digest
+    assert label_of(sent) == "tool, not the user"
 
 
 def test_a_context_of_long_lines_in_tags_holds_no_values():

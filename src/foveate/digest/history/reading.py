@@ -47,8 +47,6 @@ _GREETING = re.compile(
 """A text of nothing but words that greet or thank."""
 _COMMAND = re.compile(r"/\S*|\[[^\[\]]*\]")
 """A command to a client, or its remark: `/mode`, `[Request interrupted by user]`."""
-_DEMONSTRATES = re.compile(r"\s*Here is a demonstration of")
-"""The first words of an example that SWE-agent shows before the task."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
@@ -246,7 +244,7 @@ class Reader:
         if is_notice(text) or (self._has_goal and len(text) > _PROMPT and _ROLE.match(text)):
             self._read_texts(own, "assistant", age)
         elif own.strip():
-            self._read_own_words(own, age, may_be_goal=not (is_in_tags(text) or _DEMONSTRATES.match(text)))
+            self._read_own_words(own, age, may_be_goal=not is_in_tags(text))
 
     def _read_client_summary(self, text: str, age: float) -> None:
         """Read the summary of a client. Its words for the request may be the goal."""

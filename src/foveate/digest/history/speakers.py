@@ -12,13 +12,15 @@ __all__ = ["is_from_user", "is_summary", "truncate_messages"]
 
 _OTHERS = frozenset(("system", "assistant", "tool", "plugin", "summary", "derived"))
 """Origins of messages that no user typed."""
-_NOTE = "[Result for "
-"""Beginning of a tool result that became a note, because it can no longer answer its call."""
+_BEGINNINGS = ("[Result for ", "Base directory for this skill:", "Here is a demonstration of")
+"""Beginnings of texts that no user typed: a tool result that became a note, because it can no longer answer its call; a
+skill that Claude Code sends when the model asks for it; an example that SWE-agent shows before the task.
+"""
 
 
 def is_from_user(message: Message) -> bool:
     """Whether a user wrote this message."""
-    return message.role == "user" and message.name not in _OTHERS and not message.text.startswith(_NOTE)
+    return message.role == "user" and message.name not in _OTHERS and not message.text.startswith(_BEGINNINGS)
 
 
 def is_summary(message: Message) -> bool:
