@@ -592,6 +592,20 @@ def test_what_the_user_wants_to_understand_is_no_rule(text: str):
     assert weigh("Make sure that you can explain it, and never guess.", "user", 1, 1.0).kind == "rule"
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ok, now we need to adjust the light theme.", "asked"),
+        ("We also need to mend the sources of the tests.", "asked"),
+        ("We need to stay below the price of last year.", "rule"),
+        ("All exports need to go through the audit bus.", "rule"),
+        ("You need to ask the owner.", "rule"),
+    ],
+)
+def test_a_task_that_is_needed_once_is_no_rule(text: str, kind: str):
+    assert weigh(text, "user", 1, 1.0).kind == kind
+
+
 def read(name: str, text: str) -> list[Message]:
     """Return a call that reads a file, and its result."""
     return [Message("assistant", (ToolCall(name, "read", f'{{"path": "{name}"}}'),)), tool_result(name, text)]
