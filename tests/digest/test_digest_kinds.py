@@ -252,3 +252,16 @@ def test_a_title_is_not_repeated_as_a_heading():
     shown = digest(page + "<p>word</p>" * 200, 120).text
     assert shown.count("Upload") == 1
     assert "## Sizes" in shown
+
+
+def test_a_literal_in_code_is_no_list_of_values():
+    fields = "\n".join(f"      {name}: review.stats.{name}," for name in ("files", "bytes", "tokens", "budget"))
+    literal = f"{fields}\n    }},\n    validation: {{\n{fields}\n    }},\n    schemaVersion: 'v2',"
+    assert describe(literal).kind == "code"
+    numbered = "\n".join(f"{number}: {line}" for number, line in enumerate(literal.split("\n"), 1458))
+    assert describe(numbered).kind == "code"
+
+
+def test_a_line_that_sums_up_has_no_number_of_a_file_viewer():
+    numbered = "\n".join(f"  {number:>4}→{line}" for number, line in enumerate(PYTEST.split("\n"), 1))
+    assert describe(numbered).gist == describe(PYTEST).gist == "5 failed, 109 passed in 3.21s"

@@ -10,7 +10,7 @@ from .json_text import skeleton
 from .kinds import detect_kind
 from .listings import MATCHED, UNNUMBERED
 from .logs import count_states, failure_signs, reports_failure, sums_up
-from .source import read_source
+from .source import plain_line, read_source
 from .values import Description
 from .wrappings import unwrap
 
@@ -40,8 +40,6 @@ _DECLARES = re.compile(
 _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 _WORD = re.compile(r"[^\W\d_]{2}")
-_NUMBER = re.compile(r"\s*\d+→")
-"""The number that a file viewer prints before a line."""
 _DIGITS = re.compile(r"\d+")
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Warning)\b.*", re.MULTILINE)
 """The exception at the end of a traceback."""
@@ -120,9 +118,9 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
             more = _failure(some, text) or (first if states.startswith(("INFO", "DEBUG")) else "")
             return f"{states}; {more}" if more else states
         case _:
-            for line in reversed(text[-_SUMMED:].split("\n")):
+            for line in map(plain_line, reversed(text[-_SUMMED:].split("\n"))):
                 if sums_up(line):
-                    return first if some and line.strip() == some[0] else line.strip()
+                    return first if some and line == some[0] else line
             return _failure(some, text) or first
 
 
@@ -130,7 +128,7 @@ def _failure(some: Sequence[str], text: str) -> str:
     """Return the exception of a traceback, or the first line that reports a failure at the beginning or the end."""
     if some and some[0].startswith("Traceback") and (raised := _RAISED.findall(text[-_SUMMED:])):
         return str(raised[-1])
-    lines = [*some, *[_NUMBER.sub("", line) for line in text[-_SUMMED:].split("\n")[1:]]]
+    lines = [*some, *map(plain_line, text[-_SUMMED:].split("\n")[1:])]
     signs = failure_signs("\n".join(lines))
     return next((line.strip() for line in lines if " " in line and reports_failure(line, signs)), "")
 

@@ -122,6 +122,8 @@ def _are_values(sample: Sequence[str]) -> bool:
     rows = [line[:400] for line in sample if line.lstrip()[:1] not in ("#", ";", "[", "-", "/")]
     if len(rows) < 3 or any(map(_KEYWORD.match, rows)) or not _are_most(_is_setting, rows, _VALUES):
         return False
+    if any(row.strip() == "}," for row in rows):  # A literal in code.
+        return False
     return len({pair[0] for pair in map(split_pair, rows) if pair}) > 2
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from .wrappings import unwrap
 
-__all__ = ["Source", "read_source", "remove_numbers"]
+__all__ = ["Source", "plain_line", "read_source", "remove_numbers"]
 
 MOST_READ = 400_000
 """Characters that are read. Of a longer text: the beginning, the end and stretches in between."""
@@ -19,6 +19,8 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _UNSEEN_BYTES = bytes(byte for byte in range(128) if _UNSEEN.match(chr(byte)))
 _VIEWED = re.compile(r"[ ]*(\d+)(?:→|\t|: |:|-|\| ?)")
+_NUMBER = re.compile(r"\s*\d+(?:→|\t|: (?= ))")
+"""A number before one line. Behind a colon, only an indented line shows that it is one."""
 _BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
 
 
@@ -107,6 +109,11 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
             end = space.end() if space else min(len(line), end + 120)
         rows.append((number, line[at:end]))
         at = end
+
+
+def plain_line(line: str) -> str:
+    """Return a line with single spaces, without the number that a file viewer printed before it."""
+    return " ".join(_NUMBER.sub("", line, count=1).split())
 
 
 def remove_numbers(source: Source) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 from ...core.messages import Message, ToolCall, ToolResult
 from ..names import distinct_names, worth_of
+from ..source import plain_line
 from ..wrappings import output_of
 from .statements import cut_at_clause
 
-__all__ = ["TELLING", "Steps", "argument_text", "error_lines", "plain_line", "target_of"]
+__all__ = ["TELLING", "Steps", "argument_text", "error_lines", "target_of"]
 
 _STEP = 200
 """Characters of a line about steps."""
@@ -30,8 +31,6 @@ _RANKED = 5_000
 """Names that are compared by their worth, the most used first."""
 _PLACES = 60
 """Names of one result that are searched for their lines, the most used first."""
-_NUMBER = re.compile(r"\s*\d+→")
-"""The number that a file viewer printed before a line."""
 _ONE_TAG = re.compile(r"</?[\w-]+>")
 _PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
 """Characters of a result, and of its lines, that may be values with their keys."""
@@ -153,11 +152,6 @@ class Steps:
         """Yield lines such as `read: a.py ×2, b.py` with their weights, tool by tool."""
         for name, targets in self._done.items():
             yield from _grouped(name, targets)
-
-
-def plain_line(line: str) -> str:
-    """Return a line of a result with single spaces, without the number that a file viewer printed before it."""
-    return " ".join(_NUMBER.sub("", line, count=1).split())
 
 
 def _pairs_of(text: str) -> str:

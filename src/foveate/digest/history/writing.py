@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...core.messages import Message
+from ..source import plain_line
 from ..wrappings import output_of
 from .holding import Holding, holding_among
 from .reading import Reader
@@ -19,7 +20,7 @@ from .selection import Line, Selection, take_fitting
 from .signs import Sign
 from .speakers import is_from_user, is_summary
 from .statements import cut_at_clause, split_statements
-from .steps import Steps, plain_line
+from .steps import Steps
 from .weights import Statement
 
 __all__ = ["find_holding", "write_digest"]
