@@ -146,7 +146,7 @@ PHRASES: dict[int, str] = {
         up: up to \d
         exceed: not to exceed
         hands: hands off
-        need needs: (?<!\bwe )(?<!\bi )(?<!still )(?<!also )needs? to\b
+        need needs: (?<!\bwe )(?<!\bi )(?<!\bwe still )(?<!\bwe also )(?<!\bi still )(?<!\bi also )needs? to\b
         need: (?:we|i)(?: still| also)? need to (?:be|stay|keep|remain|have|avoid|respect|comply|follow|ensure|limit)\b
         have has: ha(?:ve|s) to\b
         under: under no
