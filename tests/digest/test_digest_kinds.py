@@ -260,6 +260,7 @@ def test_a_literal_in_code_is_no_list_of_values():
     assert describe(literal).kind == "code"
     numbered = "\n".join(f"{number}: {line}" for number, line in enumerate(literal.split("\n"), 1458))
     assert describe(numbered).kind == "code"
+    assert describe(fields).kind == "code"
 
 
 def test_a_line_that_sums_up_has_no_number_of_a_file_viewer():

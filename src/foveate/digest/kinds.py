@@ -107,6 +107,8 @@ _KEYWORD = re.compile(
     r"\s*+(?:(?:export|async|pub|public|private|protected|static|abstract|final|default) )*(?:func|function|def|class"
     r"|interface|struct|enum|impl|fn|import|package|return|const|let|var|type|use|#include|namespace|assert) "
 )
+_FIELD = re.compile(r"\s*+\w++:\s+[A-Za-z_]\w*(?:\.\w|\().*,\Z")
+"""A field of a literal in code: its value is an expression."""
 _VALUES = 0.7
 """The share of lines with a key and its value in a text of this kind."""
 
@@ -122,7 +124,7 @@ def _are_values(sample: Sequence[str]) -> bool:
     rows = [line[:400] for line in sample if line.lstrip()[:1] not in ("#", ";", "[", "-", "/")]
     if len(rows) < 3 or any(map(_KEYWORD.match, rows)) or not _are_most(_is_setting, rows, _VALUES):
         return False
-    if any(row.strip() == "}," for row in rows):  # A literal in code.
+    if any(row.strip() == "}," for row in rows) or _are_most(_FIELD.match, rows, 0.5):  # A literal in code.
         return False
     return len({pair[0] for pair in map(split_pair, rows) if pair}) > 2
 
