@@ -66,6 +66,7 @@ def test_an_output_that_was_cut_is_read_as_well(cut: int):
         (printed("Error executing tool query: locked", True), "Error executing tool query: locked"),
         ("Wall time: 5.0 seconds\nProcess exited with code 1\nOutput:\n", "exit code 1, no output"),
         ("Wall time: 5.0 seconds\nProcess exited with code 0\nOutput:\n", "no output"),
+        ("(Bash completed with no output)", "no output"),
     ],
 )
 def test_a_failure_stands_before_the_output(text: str, shown: str):

@@ -20,6 +20,8 @@ __all__ = ["Unwrapped", "output_of", "path_of_whole_output", "unwrap", "wrapper_
 _MOST_AROUND = 3
 """Wrappings around each other that are removed: a server's text in the JSON of a client, and so on."""
 _NO_OUTPUT = "no output"
+_SAYS_NO_OUTPUT = ("(Bash completed with no output)", "(no output)")
+"""What Claude Code and others show in place of an empty output."""
 
 _COMMAND = re.compile(
     r"(?:Command: [\s\S]{0,4000}?\n(?=Chunk ID: |Wall time|Process |Exit code))?"
@@ -123,6 +125,8 @@ def path_of_whole_output(text: str) -> str:
 
 def _without_header(text: str) -> Unwrapped | None:
     """Return the output below the lines that a client writes above it; None if there are none."""
+    if text in _SAYS_NO_OUTPUT:
+        return Unwrapped("")
     if header := _COMMAND.match(text):
         own = text[header.end() :]
         if failed := _CODE.search(header["facts"]):
