@@ -50,6 +50,7 @@ def test_the_blocks_of_a_result_become_parts(result: dict[str, Any], parts: list
 
 def test_is_error_becomes_the_state_error():
     assert content_of({"content": [text("No such town.")], "isError": True}) == ((Text("No such town."),), "error")
+    assert content_of({"content": [], "isError": True}) == ((Text("It failed, and gave no reason."),), "error")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -174,6 +174,7 @@ IMAGE = Media("image/png", "base64", "aGk=")
         (["See:", IMAGE], (Text("See:"), IMAGE)),
         (ToolResult("other", (Text("a"), IMAGE)), (Text("a"), IMAGE)),
         ("half \ud83d", (Text("half \\ud83d"),)),
+        ({"names": ["caf\udce9", "ä"]}, (Text('{"names":["caf\\udce9","ä"]}'),)),
         ('{"content":["not parts"]}', (Text('{"content":["not parts"]}'),)),
     ],
 )
@@ -199,6 +200,40 @@ def test_a_value_that_is_no_json_is_an_error_of_the_tool():
         "object. Calling it again will not help.",
     )
     assert said[1][1] == "error"
+
+
+class Unread:
+    @property
+    def content(self) -> bytes:
+        raise RuntimeError("The response was not read")
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (
+            ToolResult("c1", cast(Any, "20 degrees")),
+            "ToolResult) cannot be read: A Message has a field of the wrong kind",
+        ),
+        (ToolResult("c1", (Text("20"),), cast(Any, None)), "ToolResult) cannot be read: A Message has a field"),
+        (Text(cast(Any, 20)), "Text) cannot be read: A Message has a field of the wrong kind"),
+        (Text(cast(Any, b"20")), "Text) cannot be read: Text.text of a Message is bytes, not a text"),
+        (["See:", Media(cast(Any, None), "base64", "aGk=")], "list) cannot be read: A Message has a field"),
+        (Unread(), "Unread) cannot be read: The response was not read. Calling it again will not help."),
+    ],
+)
+def test_a_result_with_a_wrong_field_is_an_error_of_the_tool(value: Any, problem: str):
+    """It was stored, and could not be read back: every later input of the conversation failed too."""
+
+    def weather() -> object:
+        return value
+
+    with agent([call("c1", "weather"), "Done.", "Hello."], tools=[weather]) as one:
+        one.send("Go.")
+        one.send("Hi.")
+        history = history_of(one.conversation)
+    assert f"weather: It was carried out, but what it returned ({problem}" in history[2][1]
+    assert history[-1] == ("assistant", "Hello.")
 
 
 def test_a_huge_result_is_stored_in_full_and_shown_as_an_error():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from typing import Any
 
 import msgspec
 
+from ..conversation import validate
 from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolResult
-from ..errors import BadInput
+from ..errors import BadInput, BadMessage
 from .mcp_results import read_mcp_result
 from .tools import ToolFailed
 
@@ -28,6 +30,7 @@ __all__ = [
 LARGEST = 10_000_000
 """Characters of a result. The model receives an error instead of a longer one."""
 _NOTHING = "Done. It returned nothing."
+_NO_REASON = "It failed, and gave no reason."
 _PARTS = '{"content":['
 _LONGEST = 2_000
 """Characters of an error that a model receives."""
@@ -50,6 +53,22 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
             return (Text(_NOTHING),), "ok"
         case str():
             return (Text(sendable(value)),), "ok"
+    try:
+        content, state = _parts_of(value)
+        # A part with a field of the wrong kind would be stored, and never be read again.
+        read = validate.message(Message("tool", (ToolResult("", content, state),))).result
+    except BadMessage as error:
+        raise _unusable(value, "cannot be read", error) from error
+    except BadInput:
+        raise
+    except Exception as error:
+        raise _unusable(value, "cannot be read", error) from error
+    assert read is not None, "It was passed in."
+    return read.content, read.state
+
+
+def _parts_of(value: object) -> tuple[tuple[Content, ...], State]:
+    match value:
         case ToolResult():
             return _sendable_parts(value.content), value.state
         case Message(result=ToolResult() as answer):
@@ -64,7 +83,8 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
         ):
             return _sendable_parts([Text(part) if isinstance(part, str) else part for part in value]), "ok"
     if (result := read_mcp_result(value)) is not None:
-        return _sendable_parts(result[0] or (Text(_NOTHING),)), result[1]
+        content, state = result
+        return _sendable_parts(content or [Text(_NO_REASON if state == "error" else _NOTHING)]), state
     return (Text(_json(value)),), "ok"
 
 
@@ -113,13 +133,21 @@ def decode_content(output: str) -> tuple[Content, ...]:
 
 def _json(value: object) -> str:
     try:
-        return msgspec.json.encode(value, enc_hook=_plain).decode()
+        try:
+            return msgspec.json.encode(value, enc_hook=_plain).decode()
+        except UnicodeEncodeError:  # Halves of surrogate pairs, as in names of files.
+            plain = msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)
+            return sendable(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
     except Exception as error:
-        text = str(error) or type(error).__name__
-        raise BadInput(
-            f"It was carried out, but what it returned ({type(value).__name__}) cannot be written as JSON: "
-            f"{sendable(text)[:_LONGEST]}. Calling it again will not help."
-        ) from error
+        raise _unusable(value, "cannot be written as JSON", error) from error
+
+
+def _unusable(value: object, problem: str, error: Exception) -> BadInput:
+    text = sendable(str(error) or type(error).__name__)[:_LONGEST].rstrip(".")
+    return BadInput(
+        f"It was carried out, but what it returned ({type(value).__name__}) {problem}: {text}. "
+        "Calling it again will not help."
+    )
 
 
 def _plain(value: object) -> object:
@@ -132,7 +160,10 @@ def _plain(value: object) -> object:
 
 
 def _sendable_parts(parts: Sequence[Any]) -> tuple[Content, ...]:
-    return tuple(Text(sendable(part.text), part.extra) if isinstance(part, Text) else part for part in parts)
+    return tuple(
+        Text(sendable(part.text), part.extra) if isinstance(part, Text) and isinstance(part.text, str) else part
+        for part in parts
+    )
 
 
 def sendable(text: str) -> str:
