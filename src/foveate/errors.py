@@ -97,7 +97,7 @@ class UnknownHandle(BadInput):
     def __init__(self, handle: str, hint: str = "") -> None:
         self.handle = handle
         """The handle that names no message."""
-        super().__init__(f"Nothing here is called {handle!r}." + (f" {hint}" if hint else ""))
+        super().__init__(f"Nothing here is called {handle!r:.80}." + (f" {hint}" if hint else ""))
 
 
 class NotExpandable(BadInput):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import foveate
 from foveate import Conversation, Options, Text, assistant, tool_result
 from foveate.core.stamps import Lease
 from foveate.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
-from foveate.errors import BadEdit, BadSetting, StoreError
+from foveate.errors import BadEdit, BadSetting, StoreError, UnknownHandle
 from foveate.testing import call
 
 FORMATS = ("openai", "anthropic", "openai_responses", "gemini")
@@ -35,6 +36,8 @@ def shortened(**options: Any) -> Conversation:
         ({"system": 5}, r"^system= must be a text, or a list of texts and blocks; it holds 5\.$"),
         ({"system": b"Be brief."}, r"it holds b'Be brief.'\.$"),
         ({"system": ["Be brief.", 5]}, r"it holds 5\.$"),
+        ({"system": foveate.system("Be brief.")}, r"a list of texts and blocks; it holds Message\("),
+        ({"system": {"Be brief."}}, r"it holds {'Be brief.'}\.$"),
         ({"tools": [5]}, r"^tools\[0\] must be the definition of a tool, an object, not 5\.$"),
         ({"tools": [{"name": "read"}, None]}, r"^tools\[1\] must be the definition of a tool, an object, not None\.$"),
     ],
@@ -57,6 +60,19 @@ def test_a_closed_conversation_prepares_no_request(ask: str, tmp_path: Any):
     with pytest.raises(StoreError, match=r"^This conversation was closed\. Open it again\.$"):
         getattr(chat, ask)()
     chat.close()
+
+
+@pytest.mark.parametrize("ask", ["prompt", "body", "prepare", "plan", "apply_plan"])
+def test_a_closed_async_conversation_prepares_no_request(ask: str, tmp_path: Any):
+    async def play() -> None:
+        chat = await foveate.open_async_conversation("closed", store=f"sqlite:///{tmp_path}/chat.db", window=8_000)
+        await chat.append("Are you there?")
+        await chat.close()
+        with pytest.raises(StoreError, match=r"^This conversation was closed\. Open it again\.$"):
+            await getattr(chat, ask)()
+        await chat.close()
+
+    asyncio.run(play())
 
 
 def test_a_conversation_in_a_shared_store_goes_on_after_close():
@@ -144,3 +160,10 @@ def test_an_error_about_a_keyword_is_the_same_with_other_settings(
     with pytest.raises(BadSetting) as raised:
         opening("keywords", **{"window": 8_000, **keywords})
     assert str(raised.value) == problem
+
+
+def test_an_error_quotes_only_the_beginning_of_a_long_handle():
+    """Programs pass a text where a handle belongs."""
+    with pytest.raises(UnknownHandle) as caught:
+        shortened().expand("Rye and wheat are in the barn. " * 1_000)
+    assert len(str(caught.value)) < 200

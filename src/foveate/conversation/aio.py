@@ -317,6 +317,7 @@ class AsyncConversation:
             await asyncio.wait(tasks, timeout=_GRACE)
         await asyncio.to_thread(self._session.save_at_close)
         if self.sync._owns_store:
+            self._session.exchange.is_closed = True
             await asyncio.to_thread(self._session.state.store.close)
 
     async def __aenter__(self) -> AsyncConversation:

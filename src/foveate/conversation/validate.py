@@ -126,7 +126,7 @@ def system_prompt(value: object) -> object:
     if isinstance(value, str):
         return str.__str__(value)
     for item in value if isinstance(value, list | tuple) else (value,):
-        if item is not None and not isinstance(item, str) and isinstance(item, _NO_OBJECTS):
+        if not (item is None or isinstance(item, str | Mapping) or hasattr(item, "model_dump")):
             raise BadSetting(f"system= must be a text, or a list of texts and blocks; it holds {reprlib.repr(item)}.")
     return value
 
