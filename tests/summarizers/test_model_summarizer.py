@@ -347,5 +347,9 @@ def test_wrong_arguments_are_refused(wrong: dict[str, Any]):
         summarizer(Model(lambda prompt: ""), **wrong)
     with pytest.raises(BadSetting, match="takes the format 'anthropic', not 'openai'"):
         model_summarizer(Model(lambda prompt: ""), get_format("openai"))
+    with pytest.raises(
+        BadSetting, match=r"format= must be a Format, such as get_format\('anthropic'\), not 'anthropic'"
+    ):
+        model_summarizer(Model(lambda prompt: ""), "anthropic")  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="method complete"):
         model_summarizer(7, get_format("openai"))  # type: ignore[arg-type]

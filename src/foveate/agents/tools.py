@@ -248,7 +248,10 @@ def tools_of(tools: Iterable[object]) -> tuple[Tool, ...]:
     """Return Tools for a list of Tools, functions and objects. Raises BadSetting if two have the same name."""
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
         raise BadSetting(f"tools= must be a list of functions and Tools, not {tools!r:.60}.")
-    all_tools = tuple(item if isinstance(item, Tool) else tool(cast(Any, item)) for item in tools)
+    items = tuple(tools)
+    if None in items:
+        raise BadSetting(f"Tool {items.index(None)} of the list is None. Leave it out, or pass a function or a Tool.")
+    all_tools = tuple(item if isinstance(item, Tool) else tool(cast(Any, item)) for item in items)
     names = [item.wire_name for item in all_tools]
     if twice := sorted({item.name for item in all_tools if names.count(item.wire_name) > 1}):
         raise BadSetting(

@@ -78,6 +78,8 @@ def model_summarizer(
     """
     if not callable(getattr(model, "complete", None)):
         raise BadSetting(f"model_summarizer takes a Model with the method complete(body), not {type(model).__name__}.")
+    if not callable(getattr(format, "parse_reply", None)):
+        raise BadSetting(f"format= must be a Format, such as get_format({model.format!r}), not {format!r:.60}.")
     if format.name.removesuffix("_chat") != model.format.removesuffix("_chat"):
         raise BadSetting(f"{model.name} takes the format {model.format!r}, not {format.name!r}.")
     if window is not None and (type(window) is not int or window < 1_000):
