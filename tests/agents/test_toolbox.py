@@ -458,10 +458,41 @@ def test_schema_and_rows_of_a_query_are_shown(shop: Path):
     assert answer("query_database", sql="PRAGMA table_info(wares)").endswith("[2 rows]")
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+def test_virtual_tables_and_text_of_any_bytes_can_be_read(shop: Path, read_only: bool):
+    """The authorizer refused what SQLite itself asks for when a query reads such a table."""
+    db = sqlite3.connect(shop)
+    modules = {name for (name,) in db.execute("SELECT name FROM pragma_module_list")}
+    if not {"fts4", "fts5", "rtree"} <= modules:
+        pytest.skip("This SQLite has no such tables.")
+    db.executescript(
+        "CREATE VIRTUAL TABLE notes USING fts5(body); INSERT INTO notes VALUES ('rye and wheat'), ('oats');"
+        "CREATE VIRTUAL TABLE places USING rtree(id, x0, x1); INSERT INTO places VALUES (1, 2, 3);"
+        "CREATE VIRTUAL TABLE old USING fts4(body); INSERT INTO old VALUES ('rye');"
+        "INSERT INTO wares VALUES (3, CAST(x'636166e9' AS TEXT));"
+    )
+    db.close()
+    answer = answering(sqlite(shop, read_only=read_only, needs_approval=False))
+    for sql, row in (
+        ("SELECT body FROM notes WHERE notes MATCH 'rye'", "rye and wheat"),
+        ("SELECT body FROM old WHERE body MATCH 'rye'", "rye"),
+        ("SELECT x1 FROM places WHERE x0 > 1", "3.0"),
+        ("SELECT value FROM json_each('[7]')", "7"),
+        ("SELECT name FROM pragma_table_info('wares') WHERE pk", "id"),
+        ("SELECT name FROM wares WHERE id = 3", "caf\N{REPLACEMENT CHARACTER}"),
+    ):
+        assert answer("query_database", sql=sql).split("\n")[1:] == [row, "[1 row]"]
+
+
 @pytest.mark.parametrize(
     "sql",
     [
         "INSERT INTO wares VALUES (3, '')",
+        "UPDATE wares SET name = ''",
+        "DELETE FROM wares",
+        "UPDATE sqlite_master SET sql = ''",
+        "CREATE TABLE t AS SELECT 1",
+        "PRAGMA page_size = 512",
         "DROP TABLE wares",
         "ATTACH 'other.db' AS other",
         "VACUUM INTO 'copy.db'",

@@ -36,9 +36,16 @@ _READING = {
     sqlite3.SQLITE_FUNCTION,
     sqlite3.SQLITE_RECURSIVE,
     sqlite3.SQLITE_TRANSACTION,
+    # SQLite asks for these when a query reads a virtual table, such as `json_each` or an FTS5 table. The file is opened
+    # for reading, so that a real change fails.
+    sqlite3.SQLITE_INSERT,
+    sqlite3.SQLITE_UPDATE,
+    sqlite3.SQLITE_DELETE,
 }
 _PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
 """They describe the schema, and set nothing."""
+_OWN_PRAGMAS = {"data_version", "page_size"}
+"""Virtual tables for full-text search read them."""
 _NEVER = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 """They open other files."""
 
@@ -100,6 +107,7 @@ class _Database:
             raise ToolFailed(f"The database cannot be opened: {error}.") from error
         try:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_MAX)
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")  # A file may hold any bytes as text.
             connection.set_authorizer(self._authorize)
             connection.set_progress_handler(lambda: time.monotonic() > until, _INSTRUCTIONS)
             with connection:
@@ -109,8 +117,9 @@ class _Database:
         finally:
             connection.close()
 
-    def _authorize(self, action: int, first: str | None, *_: object) -> int:
-        is_known = action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _PRAGMAS
+    def _authorize(self, action: int, first: str | None, second: str | None, *_: object) -> int:
+        name = (first or "").lower()
+        is_known = action == sqlite3.SQLITE_PRAGMA and (name in _PRAGMAS or (name in _OWN_PRAGMAS and second is None))
         if action in _NEVER or (action == sqlite3.SQLITE_PRAGMA and not is_known):
             return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK if not self._read_only or is_known or action in _READING else sqlite3.SQLITE_DENY
