@@ -372,8 +372,8 @@ def test_a_stop_with_a_failing_store_loses_no_more_than_the_answer(after: bool):
     assert n > 8
 
 
-def test_a_stop_while_the_reply_is_being_recorded_records_it_once():
-    """The answer was whole: it is neither cut nor doubled."""
+def test_a_stop_while_the_reply_is_being_recorded_records_it_once(caplog: pytest.LogCaptureFixture):
+    """The answer was whole: it is neither cut nor doubled. A warning said that another writer had answered."""
 
     class Stopping:
         def __init__(self, agent: ChatAgent) -> None:
@@ -394,9 +394,13 @@ def test_a_stop_while_the_reply_is_being_recorded_records_it_once():
         assert history_of(one.conversation) == [("user", "Count."), ("assistant", "one two three")]
         assert one.conversation.history()[1].stamp.stop is not None
         assert one.conversation.history()[1].stamp.stop.kind == "end"  # type: ignore[union-attr]
+        (run,) = one.conversation.journal.runs()
+        assert [step.state for step in one.conversation.journal.steps(run.id)] == ["done"]
+        assert run.turns == 1
         outcome = one.resume()
         assert (outcome.text, outcome.run.state, outcome.run.turns) == ("one two three", "done", 1)
         check(one.conversation, ["one two three"], [])
+    assert caplog.records == []
 
 
 def test_a_real_stream_keeps_the_providers_counts_and_thinking():

@@ -396,8 +396,9 @@ class Exchange:
         if interrupted:
             billed = self._filled_usage(usage, billed or Usage(), message)
             message, stop = partial_reply(message), Stop("interrupted", stop.raw if stop else "")
-        known = None if step else self.replies.find_recorded(call, message)
-        if known is not None:  # The caller's list brought it already.
+        known = self.replies.find_recorded(call, message)
+        # The caller's list brought it already, or the step of an agent was stopped after its reply was stored.
+        if known is not None and (not step or known.stamp.step == step):
             if billed is not None and not interrupted:
                 before, places = state.head.number, self._reporter.places()
                 self.replies.bill(known.id, billed)
