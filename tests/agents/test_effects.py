@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from foveate.agents import concurrency
 from foveate.agents.effects import (
     Call,
     CallTimeout,
@@ -220,6 +222,26 @@ def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[A
         noted += [(item.index, item.value, repr(item.error)) for item in sorted(ended, key=lambda item: item.index)]
 
     return routine
+
+
+def test_a_coroutine_of_a_cancelled_call_is_closed(monkeypatch: pytest.MonkeyPatch):
+    """The task was cancelled when the call had ended, and had not continued: Python warned of the coroutine."""
+    monkeypatch.setattr(concurrency, "start_thread", lambda call: call())
+
+    async def answer() -> str:
+        return "late"
+
+    coroutines = [answer()]
+
+    async def play() -> None:
+        task = asyncio.ensure_future(concurrency.call_async(lambda: coroutines[0]))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_soon(task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(play())
+    assert inspect.getcoroutinestate(coroutines[0]) == inspect.CORO_CLOSED
 
 
 def test_no_call_of_a_batch_ends_the_program():

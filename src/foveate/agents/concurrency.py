@@ -146,8 +146,7 @@ def start_thread(call: Callable[..., object], *arguments: object) -> None:
 def require_value(value: object) -> object:
     """Return the value. Raise BadSetting if it must be awaited."""
     if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
+        _drop(value)
         raise BadSetting("This must be awaited, and only an async agent can do that. Build the async agent.")
     return value
 
@@ -161,7 +160,20 @@ async def call_async(call: Callable[[], object]) -> object:
     """Await a coroutine function; call any other function in its own thread."""
     if inspect.iscoroutinefunction(call):
         return await call()
-    return await resolve(await call_in_thread(call))
+    called = call_in_thread(call)
+    try:
+        value = await called
+    except BaseException:
+        if called.done() and not called.cancelled() and called.exception() is None:
+            _drop(called.result())  # The task was cancelled just after the call had ended.
+        raise
+    return await resolve(value)
+
+
+def _drop(value: object) -> None:
+    """Close a coroutine that is not awaited."""
+    if inspect.iscoroutine(value):
+        value.close()
 
 
 def call_in_thread(call: Callable[[], object]) -> asyncio.Future[object]:
@@ -176,8 +188,7 @@ def call_in_thread(call: Callable[[], object]) -> asyncio.Future[object]:
 
     def deliver(value: object, error: BaseException | None) -> None:
         if future.done():  # It was cancelled.
-            if inspect.iscoroutine(value):
-                value.close()
+            _drop(value)
         elif error is not None:
             future.set_exception(error)
         else:
