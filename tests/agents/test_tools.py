@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypedDict
 
@@ -349,6 +350,14 @@ class Files:
 def nested(x: Files) -> None: ...
 
 
+def each(limit: int) -> Iterator[int]:
+    yield limit
+
+
+async def each_async(limit: int) -> AsyncIterator[int]:
+    yield limit
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -362,6 +371,8 @@ def nested(x: Files) -> None: ...
         (path, "The parameter x of the tool path uses the type Path, .* and convert the value in the function."),
         (described, "The parameter x of the tool described uses the type Path"),
         (nested, "The parameter x of the tool nested uses the type Path"),
+        (each, "The tool each is a generator, and no model receives its values. Return a list."),
+        (each_async, "The tool each_async is a generator"),
         (lambda: 1, "'<lambda>' cannot be the name of a tool"),
         (Adder(), "'' cannot be the name of a tool"),
         (3, "The argument of tool\\(\\) must be something that can be called"),

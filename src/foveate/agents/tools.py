@@ -83,6 +83,8 @@ class Tool(Struct, frozen=True, kw_only=True):
         _check_name(self.name)
         validate.text(f"The description of the tool {self.name}", self.description)
         validate.function(f"The call of the tool {self.name}", self.call)
+        if inspect.isgeneratorfunction(self.call) or inspect.isasyncgenfunction(self.call):
+            raise BadSetting(f"The tool {self.name} is a generator, and no model receives its values. Return a list.")
         if not isinstance(self.parameters, Mapping) or self.parameters.get("type") != "object":
             raise BadSetting(f'The parameters of the tool {self.name} must be a JSON Schema of {{"type": "object"}}.')
         try:
