@@ -7,6 +7,7 @@ import dataclasses
 import sys
 import threading
 from contextlib import aclosing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -492,6 +493,18 @@ def test_usage_and_cost_of_a_run_are_the_sum_of_its_replies():
         usages = [row.stamp.usage for row in one.conversation.history() if row.stamp.usage]
         assert run.usage.output == sum(usage.output or 0 for usage in usages)
         assert run.cost == sum(map(cost, usages))
+
+
+@pytest.mark.parametrize("dollars", [Decimal("0.5"), float("nan"), "0.5"])
+def test_a_cost_is_a_finite_number(dollars: Any):
+    """A Decimal raised a TypeError, and with NaN no limit of money was ever reached."""
+    with agent(["Hello."], cost=lambda usage: dollars, limits=Limits(money=1.0)) as one:
+        if isinstance(dollars, Decimal):
+            assert one.send("Hi.").run.cost == 0.5
+        else:
+            with pytest.raises(BadSetting, match="It must return dollars, a finite number, or None"):
+                one.send("Hi.")
+            assert history_of(one.conversation)[-1] == ("assistant", "Hello.")
 
 
 @pytest.mark.parametrize("system", [3, {"a"}, [3], ["ok", None, object()], b"bytes", lambda: "text"])

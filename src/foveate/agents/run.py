@@ -7,9 +7,12 @@ a run that ends anywhere can be resumed from there.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -17,7 +20,7 @@ from msgspec.structs import replace
 from ..core.messages import Message
 from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
 from ..core.stamps import Lease, Origin, Stop, Usage
-from ..errors import StoreError
+from ..errors import BadSetting, StoreError
 from ..open import check_price
 from ..ports import Clock, Cost, Model, StreamingModel
 from .effects import Call, ConsumerGone, PartialReply, Routine, Stream
@@ -209,7 +212,7 @@ class Run:
 
     def _count(self, usage: Usage) -> None:
         """Count one more model call."""
-        cost = self._cost(usage) if self._cost else None
+        cost = _dollars(self._cost(usage)) if self._cost else None
         total = self.record.cost if cost is None else (self.record.cost or 0.0) + cost
         for run in self._outer_runs():
             run.inner += RunTotal(1, usage, cost)
@@ -420,6 +423,15 @@ def is_open(chat: Conversation | AsyncConversation, run: AgentRun) -> Routine[bo
 def storable_name(text: str) -> str:
     """Return a name or id in a form that every database keeps: models put anything into names."""
     return text.encode("utf-8", "replace").decode().replace("\0", "?")[:_NAME_MAX]
+
+
+def _dollars(cost: object) -> float | None:
+    """Return what `cost=` returned as a float, or None if the price is unknown. Raises BadSetting."""
+    if cost is None:
+        return None
+    if isinstance(cost, Real | Decimal) and math.isfinite(cost):
+        return float(cost)
+    raise BadSetting(f"cost= returned {cost!r:.60}. It must return dollars, a finite number, or None if unknown.")
 
 
 def _list_calls(steps: Iterable[AgentRunStep]) -> str:
