@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from foveate import Media, Text, ToolResult
 from foveate.conversation.message_reader import MessageReader
 from foveate.errors import BadMessage
 from foveate.formats import get_format
@@ -39,3 +40,20 @@ def test_a_message_in_bytes_equals_the_one_in_a_dict(start: str, field: str):
 def test_bytes_that_are_no_json_are_refused(body: bytes):
     with pytest.raises(BadMessage, match=r"A message in bytes is no JSON: .*It begins with"):
         MessageReader(get_format("anthropic")).read(body)
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai", "openai_responses", "gemini"])
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (
+            Media("image/png", "base64", "aGk="),
+            r"^Media is a part of a message, not a message\. Pass one, such as foveate.user",
+        ),
+        ([Text("See:"), Media("image/png", "base64", "aGk=")], r"^Text is a part of a message"),
+        (ToolResult("c1", (Text("ok"),)), r"^ToolResult is a part of a message.* such as foveate.tool_result\("),
+    ],
+)
+def test_a_part_is_no_message(format: str, value: object, problem: str):
+    with pytest.raises(BadMessage, match=problem):
+        MessageReader(get_format(format)).read(value)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import foveate
-from foveate import Conversation, Options, Text, assistant, tool_result
+from foveate import BadInput, Conversation, Options, Text, assistant, tool_result
 from foveate.core.stamps import Lease
 from foveate.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.errors import BadEdit, BadSetting, StoreError, UnknownHandle
@@ -167,3 +167,15 @@ def test_an_error_quotes_only_the_beginning_of_a_long_handle():
     with pytest.raises(UnknownHandle) as caught:
         shortened().expand("Rye and wheat are in the barn. " * 1_000)
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_a_request_without_visible_messages_says_why(text: str):
+    chat = foveate.open_conversation("blank", window=8_000)
+    with pytest.raises(BadInput, match=r"^There is nothing to send\. Append a message first\.$"):
+        chat.prompt()
+    chat.append(text)
+    with pytest.raises(
+        BadInput, match=r"^There is nothing to send: all messages are blank, hidden, or of the system\. "
+    ):
+        chat.prompt()

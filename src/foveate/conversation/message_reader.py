@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ..core.messages import Message, ToolResult
+from ..core.messages import Message, Part, ToolResult
 from ..core.metadata import is_metadata
 from ..core.wire import plain_message
 from ..errors import BadMessage
@@ -36,6 +36,10 @@ class MessageReader:
         """
         if isinstance(value, Message):
             return [ReadMessage(validate.message(value))]
+        if isinstance(value, Part):
+            maker = "tool_result(call_id, text)" if isinstance(value, ToolResult) else "user(text, media)"
+            kind = type(value).__name__
+            raise BadMessage(f"{kind} is a part of a message, not a message. Pass one, such as foveate.{maker}.")
         if isinstance(value, bytes):
             value = _decoded_json(value)
         if isinstance(value, list | tuple) and not _is_blocks(value):

@@ -104,7 +104,8 @@ class Planner:
         else:
             raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Plan again later.")
         if all(entry.is_system for entry in view.entries):
-            raise BadInput("There is nothing to send. Append a message first.")
+            why = ": all messages are blank, hidden, or of the system" if state.head.position else ""
+            raise BadInput(f"There is nothing to send{why}. Append a message first.")
         if violations := state.violations(view):
             raise IllegalView(violations)
         state.begin_call(view)
