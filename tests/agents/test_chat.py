@@ -303,6 +303,16 @@ def test_a_second_call_at_the_same_time_is_refused():
         assert outcomes == ["Done."]
 
 
+def test_a_stream_that_was_left_open_keeps_the_agent_busy():
+    with agent(["One two.", "Three."]) as one:
+        stream = one.stream("Count.")
+        next(stream)
+        with pytest.raises(BadInput, match="close the stream that you left early"):
+            one.send("And?")
+        stream.close()
+        assert one.send("And?").text == "Three."
+
+
 def test_a_sync_agent_refuses_an_async_model():
     with (
         ChatAgent(ScriptedModel(["Hi."], asynchronous=True), **plain()) as agent,

@@ -38,7 +38,10 @@ __all__ = [
     "new_run_id",
 ]
 
-BUSY = "This agent is busy: it does one thing at a time. Wait until it has finished, or create a second agent."
+BUSY = (
+    "This agent is busy: it does one thing at a time. Wait until it has finished, close the stream that you left "
+    "early, or create a second agent."
+)
 """The error of a second call at the same time."""
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
