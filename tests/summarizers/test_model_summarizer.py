@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from foveate import assistant, tool_result, user
 from foveate.core.messages import Media, Message, Reasoning, ToolCall
 from foveate.edits import Task
-from foveate.errors import BadSetting
+from foveate.errors import BadSetting, NoSummary
 from foveate.formats import get_format
 from foveate.summarizers import Summary, SummaryRequest, model_summarizer
 from foveate.summarizers.templates import SHIPPED, Templates, fenced
 from foveate.summarizers.transcript import MOST_PARTS, split_messages
-from foveate.testing import BodyChecker, ScriptedModel, text_of
+from foveate.testing import BodyChecker, ScriptedModel, StoppedReply, say, text_of
 
 SAID = (
     user("Répare la connexion. Ne supprime aucun test."),
@@ -353,3 +353,27 @@ def test_wrong_arguments_are_refused(wrong: dict[str, Any]):
         model_summarizer(Model(lambda prompt: ""), "anthropic")  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="method complete"):
         model_summarizer(7, get_format("openai"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("max_tokens", "stub: its answer was cut off, because it was as long as it may be"),
+        ("refusal", "stub: it refused to answer"),
+    ],
+)
+def test_a_reply_that_was_cut_off_is_no_summary(reason: str, why: str):
+    """Its end was missing in the view: only answers in JSON were known to be incomplete."""
+    request = SummaryRequest("compact", (user("Count the apples. " * 50),), target=400)
+    model = ScriptedModel([StoppedReply(say("The user counts app"), reason)])
+    model.name = "stub"
+    with pytest.raises(NoSummary, match=f"^{why}$"):
+        model_summarizer(model, get_format("anthropic"))(request)
+
+
+def test_a_cut_repair_leaves_the_summary_as_it_was():
+    request = SummaryRequest(
+        "compact", (user("Never delete the fixtures."), user("Count. " * 99)), target=400, binding=("Never delete it.",)
+    )
+    model = ScriptedModel([say("The user counts."), StoppedReply(say("Never delete it. The user cou"), "max_tokens")])
+    assert model_summarizer(model, get_format("anthropic"))(request).text == "The user counts."  # type: ignore[union-attr]

@@ -24,7 +24,7 @@ from ..core.profiles import profile_for, window_of
 from ..core.stamps import Stamp
 from ..core.summaries import Summary, SummaryRequest, read_answer, replace_surrogates
 from ..core.view import Budget, Entry, View
-from ..errors import BadSetting
+from ..errors import BadSetting, NoSummary
 from ..ports import Format, Model, Summarizer
 from .acceptance import find_refusal
 from .retention import find_lost
@@ -51,6 +51,12 @@ _TOO_LONG = re.compile(
     r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed",
     re.IGNORECASE,
 )
+_UNFINISHED = {
+    "length": "its answer was cut off, because it was as long as it may be",
+    "refusal": "it refused to answer",
+    "filtered": "a filter of the provider cut its answer off",
+}
+"""Why a reply is no summary, by how it ended."""
 _Steps = Generator[Mapping[str, Any], object, Summary]
 """A generator that yields bodies, receives responses and returns the summary."""
 
@@ -190,15 +196,23 @@ class _ByModel:
             *(name for name in request.required if name not in written),
         ]
         response = yield self._body(user(self._templates.fill_repair(request, written, missing)))
-        reply, _ = self._format.parse_reply(response)
-        repaired = _read(reply.text)
+        try:
+            repaired = self._read_reply(response)
+        except NoSummary:
+            return written
         is_better = len(find_lost(request.binding, repaired)) < len(lost) and not find_refusal(repaired)
         return repaired if is_better else written
 
     def _ask(self, request: SummaryRequest, text: str, note: str) -> Generator[Mapping[str, Any], object, str]:
         message = user(self._templates.fill(request, text, part=note))
-        response = yield self._body(message)
+        return self._read_reply((yield self._body(message)))
+
+    def _read_reply(self, response: object) -> str:
+        """Return the text of a whole reply. Raises NoSummary for one that was cut off or refused."""
         reply, _ = self._format.parse_reply(response)
+        stop = self._format.stop_of(response)
+        if stop is not None and stop.kind in _UNFINISHED:
+            raise NoSummary([f"{self.name}: {_UNFINISHED[stop.kind]}"])
         return _read(reply.text)
 
     def _body(self, message: Message) -> Mapping[str, Any]:
