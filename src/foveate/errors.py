@@ -31,6 +31,7 @@ Each error says what happened and what to do next, and carries its facts as attr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = [
     "BadEdit",
@@ -62,6 +63,14 @@ __all__ = [
 
 class FoveateError(Exception):
     """The root of the tree. Catch it to catch everything that foveate raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy is not made by `__init__`, which takes facts, not the message: a pool of processes breaks on that.
+        return _copied, (type(self), self.args), self.__dict__
+
+
+def _copied(kind: type[FoveateError], arguments: tuple[Any, ...]) -> FoveateError:
+    return kind.__new__(kind, *arguments)
 
 
 class BadInput(FoveateError):
