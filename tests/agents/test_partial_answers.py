@@ -341,6 +341,23 @@ def test_an_async_stream_that_is_closed_keeps_the_answer():
     ]
 
 
+def test_an_async_stream_that_the_end_of_the_loop_closes_raises_nothing(caplog: pytest.LogCaptureFixture):
+    """Nothing can be awaited then: the run breaks off, without a RuntimeError in the log of asyncio."""
+    store = MemoryStore()
+
+    async def leave() -> None:
+        async for _ in async_agent(["one two three"], store=store).stream("Count."):
+            break
+
+    async def go_on() -> str:
+        async with async_agent(["four"], store=store, lock_timeout=0, new_id=lambda: "r2") as one:
+            return (await one.resume()).text
+
+    asyncio.run(leave())
+    assert asyncio.run(go_on()) == "four"
+    assert caplog.records == []
+
+
 def test_a_sync_model_of_an_async_agent_keeps_the_answer():
     async def play() -> list[str]:
         async with AsyncChatAgent(ScriptedModel(["one two three", "four"]), **plain()) as one:

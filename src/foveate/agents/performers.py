@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["perform", "perform_async"]
 
 T = TypeVar("T")
+_EFFECTS_MAX = 100
+"""Effects that a routine may yield when it cleans up."""
 
 
 def perform(routine: Routine[T]) -> Generator[AgentEvent, None, T]:
@@ -341,9 +343,20 @@ async def _finish_async(routine: Routine[Any]) -> None:
         while True:
             try:
                 value = await resolve(effect.function()) if isinstance(effect, Call) else None
+            except GeneratorExit:  # The event loop ends, and awaits nothing more.
+                _abandon(routine)
+                raise
             except BaseException as error:
                 effect = routine.throw(error)
             else:
                 effect = routine.send(value)
     except (StopIteration, ConsumerGone):
         pass
+
+
+def _abandon(routine: Routine[Any]) -> None:
+    """Close a routine without carrying out its effects: each one that it still yields is an error of `close`."""
+    for _ in range(_EFFECTS_MAX):
+        with suppress(RuntimeError):
+            routine.close()
+            return
