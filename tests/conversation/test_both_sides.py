@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foveate import open_async_conversation
+from foveate import open_async_conversation, open_conversation
 from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadSetting
 from foveate.policies import compact_on_overflow
@@ -148,3 +148,12 @@ def test_a_cancelled_operation_ends_between_two_store_calls():
         assert len(await chat.history()) == 2
 
     asyncio.run(story())
+
+
+def test_aio_side_has_every_member_of_the_sync_side():
+    """`needs` was missing."""
+    chat = open_conversation("sides", window=8_000)
+    for sync, aio in ((chat, chat.aio), (chat.journal, chat.aio.journal), (chat.privacy, chat.aio.privacy)):
+        assert {name for name in dir(sync) if name[0] != "_"} - {*dir(aio)} <= {"aio"}
+    chat.append("Hello.")
+    assert chat.aio.needs == chat.needs

@@ -20,6 +20,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 from ..background.tasks import LoopLock, Tasks
 from ..background.threads import Threads
 from ..core.messages import Message
+from ..core.needs import Needs
 from ..core.view import Budget, View
 from ..expand.excerpts import Excerpt
 from ..expand.expander import Place
@@ -243,6 +244,11 @@ class AsyncConversation:
     def format(self) -> Format:
         """See `Conversation.format`."""
         return self.sync.format
+
+    @property
+    def needs(self) -> Needs:
+        """See `Conversation.needs`. Waits for an operation in progress."""
+        return self.sync.needs
 
     def __len__(self) -> int:
         """Number of messages in the history."""
