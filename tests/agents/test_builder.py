@@ -339,6 +339,9 @@ def test_placeholders_name_no_handle_without_expanding():
     assert "with_expanding() must be True or False" in refused(lambda: builder.with_expanding("tail"))  # type: ignore[arg-type]
 
 
+async def awaited(event: Event) -> None: ...
+
+
 def test_a_preset_can_be_combined_and_own_policies_cannot():
     builder = AgentBuilder().use(ScriptedModel([])).with_window(9_000).with_tool_result_filtering(5)
     assert builder.with_policy("balanced").keywords()["policy"] == "balanced"
@@ -372,6 +375,7 @@ def test_a_removed_method_names_its_replacement():
         (lambda b: b.with_system(None), "The system prompt must be a string"),
         (lambda b: b.for_conversation(3), "The name of a conversation must be a string"),
         (lambda b: b.on_event(3), "on_event() must be something that can be called"),
+        (lambda b: b.on_event(awaited), "on_event() is called and not awaited"),
         (lambda b: b.use("demo").with_plugin(lambda c: None).build_chat_agent(), "A plugin has a name"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 import foveate
 from foveate import BadInput, Conversation, Options, Text, assistant, tool_result
+from foveate.core.events import Event
 from foveate.core.stamps import Lease
 from foveate.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.errors import BadEdit, BadSetting, StoreError, UnknownHandle
@@ -179,3 +180,14 @@ def test_a_request_without_visible_messages_says_why(text: str):
         BadInput, match=r"^There is nothing to send: all messages are blank, hidden, or of the system\. "
     ):
         chat.prompt()
+
+
+def test_an_async_listener_is_refused():
+    """It received nothing, since events are not awaited."""
+
+    async def listen(event: Event) -> None: ...
+
+    with pytest.raises(BadSetting, match=r"^on_event= is called and not awaited\. Pass a plain function"):
+        foveate.open_conversation("heard", window=8_000, options=Options(on_event=listen))
+    with pytest.raises(BadSetting, match=r"^on_event= is called and not awaited"):
+        asyncio.run(foveate.open_async_conversation("heard", window=8_000, options=Options(on_event=listen)))

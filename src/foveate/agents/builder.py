@@ -196,7 +196,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
 
     def on_event(self, listener: Callable[[Event], object]) -> AgentBuilder:
         """Add a listener that is called with every Event of the conversation."""
-        validate.function("on_event()", listener)
+        validate.listener("on_event()", listener)
         return replace(self, listeners=(*self.listeners, listener))
 
     # ------------------------------------------------------------------------------------------------------- the agent

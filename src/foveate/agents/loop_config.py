@@ -93,8 +93,9 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
         for keyword, lease in (("message_expiration_override", self.override), ("result_lease", self.result_lease)):
             if lease is not None:
                 check_lease(keyword, lease)
-        listener = self.listeners[0] if self.listeners else None
-        functions = {"cost=": self.cost, "clock=": self.clock, "on_message_lifecycle=": listener}
+        if self.listeners:
+            validate.listener("on_message_lifecycle=", self.listeners[0])
+        functions = {"cost=": self.cost, "clock=": self.clock}
         for keyword, function in functions.items():
             if function is not None:
                 validate.function(keyword, function)

@@ -6,6 +6,7 @@ refuses a wrong kind of value and names the argument. The formats check wire mes
 
 from __future__ import annotations
 
+import inspect
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -32,6 +33,7 @@ __all__ = [
     "instance",
     "integer",
     "lease",
+    "listener",
     "message",
     "metadata",
     "origin",
@@ -135,6 +137,13 @@ def function(name: str, value: object) -> None:
     """Raise BadSetting unless `value` is callable."""
     if not callable(value):
         raise BadSetting(f"{name} must be something that can be called, such as a function, not {reprlib.repr(value)}.")
+
+
+def listener(name: str, value: object) -> None:
+    """Raise BadSetting unless `value` is callable, and not async: events are not awaited."""
+    function(name, value)
+    if inspect.iscoroutinefunction(value):
+        raise BadSetting(f"{name} is called and not awaited. Pass a plain function, which may begin a task.")
 
 
 def has_methods(name: str, value: object, methods: tuple[str, ...], wanted: str) -> None:

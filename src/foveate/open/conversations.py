@@ -168,5 +168,5 @@ def _checked_name(name: object, parts: Parts) -> str:
     """Return the name of a conversation. Raises BadSetting if it, or a part that belongs to it, is not allowed."""
     validate.text("tenant=", parts.resolved.tenant)
     if parts.options.on_event is not None:
-        validate.function("on_event=", parts.options.on_event)
+        validate.listener("on_event=", parts.options.on_event)
     return validate.conversation_name("The name of a conversation", name)

@@ -258,6 +258,9 @@ def test_an_agent_without_a_model_raises():
     agent.close()
 
 
+async def awaited(event: object) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
@@ -275,6 +278,7 @@ def test_an_agent_without_a_model_raises():
         ({"max_expansions": 1.5}, "max_expansions="),
         ({"verbose": 1}, "verbose="),
         ({"on_message_lifecycle": 5}, "on_message_lifecycle"),
+        ({"on_message_lifecycle": awaited}, "on_message_lifecycle= is called and not awaited"),
         ({"max_parallel": 0}, "max_parallel="),
         ({"conversation": 7}, "conversation="),
         ({"instructions": None}, "instructions="),
