@@ -494,6 +494,14 @@ def test_an_async_react_agent_returns_a_result():
     assert asyncio.run(play()) == Sum(5)
 
 
+@pytest.mark.parametrize("kind", [object, Path, 5, "Sum", "x" * 5_000])
+def test_a_result_type_without_a_form_in_json_is_refused(kind: Any):
+    """Models of pydantic are such types: the error has to say which types are none."""
+    with pytest.raises(BadSetting, match="such as a dataclass, a TypedDict or a Struct of msgspec, not ") as caught:
+        ReActAgent(ScriptedModel([]), result_type=kind, **plain())
+    assert len(str(caught.value)) < 800
+
+
 def test_usage_and_cost_of_a_run_are_the_sum_of_its_replies():
     def cost(usage: Usage) -> float:
         return float((usage.prompt_tokens or 0) + (usage.output or 0))

@@ -62,7 +62,10 @@ class ResultType:
             self._decoder = msgspec.json.Decoder(kind, strict=False)
             schema = msgspec.json.schema(kind)
         except Exception as error:
-            raise BadSetting(f"result_type= must be a type that JSON can express, not {kind!r:.80}: {error}") from error
+            raise BadSetting(
+                "result_type= must be a type that JSON can express, such as a dataclass, a TypedDict or a Struct of "
+                f"msgspec, not {kind!r:.80}: {str(error)[:_LONGEST]}."
+            ) from error
         self.name = getattr(kind, "__name__", str(kind))
         self.instruction = (
             "When you are done, answer with one JSON value of this schema, and with nothing else:\n"
