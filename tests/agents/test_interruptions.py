@@ -447,6 +447,20 @@ def test_a_stream_that_is_left_after_any_event_can_be_resumed(together: bool):
             assert "c1" not in unknown
 
 
+def test_a_stream_that_is_left_while_it_closes_a_run_leaves_none_running():
+    """The next input answers open calls first. A stop during that left the earlier run as running."""
+    world = World()
+    with agent(asks, tools=world.tools()) as one:
+        for content in ("Go.", "And now?"):
+            stream = one.stream(content)
+            next(event for event in stream if isinstance(event, ToolCalled))
+            stream.close()
+            (run,) = one.conversation.journal.runs()
+            assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
+        assert one.send("And now?").text == "All done."
+        assert [run.state for run in one.conversation.journal.runs()] == ["stopped", "done"]
+
+
 def test_a_model_call_stopped_while_storing_its_step_has_failed():
     """Regression: a `send` that was cancelled at that moment left a step `running` in a stopped run."""
     store, countdown = MemoryStore(), Countdown(after=True)

@@ -276,9 +276,12 @@ class ToolLoop:
             closed = replace(record, state="stopped", reason="It broke off, and a new input came.", result="")
         else:
             closed = record
-        yield from run.save()
+        yield from run.perform(partial(self._close, run, closed))
+
+    def _close(self, run: Run, closed: AgentRun) -> Routine[Outcome]:
         yield from self._answer_open(run)
         yield from run.close(closed.state, closed.result, closed.reason)
+        return run.outcome
 
     def _is_clean(self) -> Routine[bool]:
         """Return whether no agent has worked here since nothing was open."""
