@@ -386,6 +386,7 @@ async def approve_later(_: ToolCall) -> bool:
         ({"tools": [add, add]}, "Two tools have the name add"),
         ({"tools": 3}, "tools= must be a list of functions and Tools"),
         ({"tools": [add, None]}, "Tool 1 of the list is None"),
+        ({"tools": [tool(add, name="expand")]}, "A tool is named expand, as the one that expand=True adds"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_begins(options: dict[str, Any], said: str):

@@ -16,6 +16,7 @@ from ..conversation import validate
 from ..conversation.plugins import checked_plugins, plugin_tools
 from ..core.stamps import Lease
 from ..errors import BadSetting
+from ..expand.tool import TOOL
 from ..open import KEYWORDS, check_price, cost_of, open_model
 from ..policies.leases import check_lease
 from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
@@ -217,6 +218,11 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
                 **conversation_options,
                 **({"clock": clock} if clock else {}),
             }
+            if conversation_options["expand"] is True and TOOL in tool_settings.tools:
+                raise BadSetting(
+                    f"A tool is named {TOOL}, as the one that expand=True adds. Rename it: tool(function, "
+                    f'name="..."), or pass expand=False.'
+                )
         config = AgentConfig(
             name=name,
             description=description,
