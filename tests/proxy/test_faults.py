@@ -23,8 +23,9 @@ import foveate
 from foveate.errors import StoreError
 from foveate.open import open_store
 from foveate.proxy.outage import Outage
-from foveate.testing import ScriptedModel, say
+from foveate.testing import ScriptedModel, call, say
 from foveate.testing.faults import Countdown, failing_store
+from foveate.testing.script import Failure
 from foveate.testing.server import StubServer
 
 WHOLE = {**REQUEST, "stream": False}
@@ -210,6 +211,18 @@ def test_no_failure_of_the_store_loses_an_answer(n: int, monkeypatch, tmp_path: 
             break
         n += STEP
     assert n > 10
+
+
+@pytest.mark.parametrize("status", [429, 400])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_follow_up_that_is_refused_goes_out_once(status: int, stream: bool):
+    """Its answer ends the request: nobody reads the answer to another one."""
+    model = ScriptedModel([call("e1", "expand", handle="m1"), Failure(status), say("Late.")], "anthropic")
+    with StubServer(model) as server, running_proxy(server.url) as proxy:
+        answer = ask(proxy.port, post("/v1/messages", json.dumps({**WHOLE, "stream": stream}).encode()))
+        until(lambda: numbers(proxy)["foveate_requests_active"] == 1)  # That of the numbers.
+        assert answer.count(b"It did not work out.") == 1
+        assert len(server.received) == 2
 
 
 @pytest.mark.parametrize("count", range(len(EVENTS)))

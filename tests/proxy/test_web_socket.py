@@ -313,6 +313,18 @@ DONE = b'data: {"type":"response.output_item.done","output_index":0,"item":%b}\n
 COMPLETED = b'data: {"type":"response.completed","response":{"id":"resp_9","status":"completed","output":[]}}\n\n'
 
 
+def test_a_follow_up_that_is_refused_goes_out_once():
+    """A WebSocket connection does not end the request behind its answer, so the request was repeated for ever."""
+    refusals = [Failure(429, message="Later.") for _ in range(20)]
+    model = ScriptedModel([call("e1", "expand", handle="m1"), *refusals], "openai_responses", strict=True)
+    with StubServer(model) as server, running_proxy(server.url) as proxy:
+        with connected(proxy) as socket:
+            send(socket, QUESTION)
+            assert events_of(socket)[-1]["error"]["message"] == "Later."
+            until(lambda: numbers(proxy)[MANAGED] == 1)
+        assert len(server.received) == 2
+
+
 def test_an_answer_whose_end_holds_no_items_goes_on_with_its_bytes():
     with (
         RawProvider(

@@ -170,17 +170,15 @@ class Turns:
                 if turn is None or wire is None or (is_encoded(answer) and not client.status):
                     return await copy(client, answer, record)
                 if answer.status != 200:
-                    is_smaller = await self._failed(client, answer, wire, record)
-                else:
-                    is_stream = answer.content_type == "text/event-stream"
-                    await (self._stream if is_stream else self._whole)(client, answer, turn, record)
-                    is_smaller = False
-            if is_smaller:
-                record.retries += 1
-            elif wire.follow_up is not None:
-                record.expansions += 1
-            else:
+                    if not await self._failed(client, answer, wire, record):
+                        return None
+                    record.retries += 1
+                    continue
+                is_stream = answer.content_type == "text/event-stream"
+                await (self._stream if is_stream else self._whole)(client, answer, turn, record)
+            if wire.follow_up is None:
                 return None
+            record.expansions += 1
 
     async def _stream(
         self, client: ClientRequest, answer: aiohttp.ClientResponse, turn: _Turn, record: RequestRecord
