@@ -31,7 +31,7 @@ from foveate.core.view import View
 from foveate.core.wire import decode_message
 from foveate.errors import NotExpandable
 from foveate.stores.memory import MemoryStore
-from foveate.testing import answer, call, say
+from foveate.testing import answer, call, calls, say
 from foveate.testing.faults import Countdown, failing_store
 from foveate.types import Followed, Lease, ListItem
 
@@ -216,6 +216,19 @@ def test_removed_message_takes_its_expansion_along():
     assert "nightingale" in texts(chat.prepare(messages=mine))[-1]
     view = chat.prepare(messages=[mine[0], *mine[3:], user("Go on.")])
     assert not [text for text in texts(view) if "nightingale" in text]
+    assert refusals(chat, view) == []
+
+
+def test_removed_question_takes_its_expansions_along():
+    """The answer failed behind them, and the user asks something else."""
+    chat = opened(policy="keep-last-1", expand=True, expand_where="tail")
+    mine = [user("Go."), call("c0", "look"), answer("c0", "nightingale\n" * 99), call("c1", "look"), answer("c1", "x")]
+    mine += [say("Seen."), user("Which bird?")]
+    chat.prepare(messages=mine)
+    chat.record(calls(call("e1", "expand", handle="m3"), text="I look for the bird."))
+    assert texts(chat.prepare(messages=mine))[-3:-1] == ["Which bird?", "I look for the bird."]  # Asked again.
+    view = chat.prepare(messages=[*mine[:-1], user("How late is it?")])
+    assert texts(view)[-2:] == ["Seen.", "How late is it?"]
     assert refusals(chat, view) == []
 
 

@@ -357,10 +357,10 @@ class CallerHistory:
     ) -> list[tuple[str, str]]:
         """Return the ids of the first and the last row of each range of these messages, ascending.
 
-        A range includes the rows that belong to its messages, and the replies directly before a reply that only call
-        `expand`, if the list lacks them. `listed`: indices of the messages that the list has. `shown`: the positions
-        that the view shows. A range then also includes the messages inside and next to it that are hidden already, so
-        that a window is one range.
+        A range includes the rows that belong to its messages, and replies next to them that only call `expand`, if the
+        list lacks them: those directly before a reply, and those behind a message that no reply continues. `listed`:
+        indices of the messages that the list has. `shown`: the positions that the view shows. A range then also
+        includes the messages inside and next to it that are hidden already, so that a window is one range.
         """
         hidden = set(indices)
 
@@ -388,5 +388,10 @@ class CallerHistory:
                     first = span[0]
             while last < len(self._owners) and is_out(last + 1):
                 last += 1
+            end = last
+            while end < len(self._owners) and is_out(end + 1, with_optional=True):
+                end += 1
+            if end == len(self._owners) or self.known[self._owners[end]].traits.role != "assistant":
+                last = end
             ranges.append((first, last))
         return [(self._ids[first - 1], self._ids[last - 1]) for first, last in ranges]
