@@ -225,6 +225,19 @@ def test_a_follow_up_that_is_refused_goes_out_once(status: int, stream: bool):
         assert len(server.received) == 2
 
 
+def test_an_answer_that_cannot_be_continued_gives_503(monkeypatch):
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr("foveate.conversation.Conversation.record", fail)
+    model = ScriptedModel([call("e1", "expand", handle="m1")], "anthropic")
+    with StubServer(model) as server, running_proxy(server.url) as proxy:
+        status, headers, content = split(ask(proxy.port, post("/v1/messages", json.dumps(WHOLE).encode())))
+    error = json.loads(content)["error"]
+    assert (status, headers["retry-after"], error["type"]) == (503, "5", "overloaded_error")
+    assert "Send the request again. The disk is full." in error["message"]
+
+
 @pytest.mark.parametrize("count", range(len(EVENTS)))
 def test_a_cut_stream_is_not_recorded_and_the_next_request_is(count: int):
     answers = iter([STREAM + chunked(*EVENTS[:count]), STREAM + chunked(*EVENTS) + b"0\r\n\r\n"])

@@ -14,7 +14,7 @@ from foveate import Message, ToolCall
 from foveate.conversation.request_items import _Written
 from foveate.core.edits import CALLER
 from foveate.requests.events import EventSplitter, StreamEvent, write_event
-from foveate.requests.request import MAX_EXPANSIONS
+from foveate.requests.request import MAX_EXPANSIONS, NotContinued, WireRequest
 from foveate.requests.splice_anthropic import AnthropicSplice
 from foveate.testing import say
 from foveate.testing.responses import events
@@ -361,21 +361,75 @@ def test_an_answer_that_looks_like_its_last_reply_is_the_history_s_own():
     unchanged(client)
 
 
+def fail_to_record(*args: object, **keywords: object) -> str:
+    raise ZeroDivisionError("the disk is full")
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_answer_that_cannot_be_recorded_reaches_the_client(
     format: str, stream: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    client = begun(format, expansion("e1", text="Let me look."), say("Well."))
-
-    def fail(*args: object, **keywords: object) -> str:
-        raise ZeroDivisionError("the disk is full")
-
-    monkeypatch.setattr(client.chat, "record", fail)
+    client = begun(format, reply(read("r3"), text="Let me look."))
+    monkeypatch.setattr(client.chat, "record", fail_to_record)
     answer = client.ask(stream=stream, size=10**6)
-    assert text_in(format, answer) == "Let me look."
-    assert calls_in(format, answer) == []
+    assert (text_in(format, answer), calls_in(format, answer)) == ("Let me look.", ["r3"])
     assert "the disk is full" in caplog.text
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_answer_that_cannot_be_continued_is_an_error(format: str, monkeypatch: pytest.MonkeyPatch):
+    """An answer without its calls would end the work of the client, which asks again for an error."""
+    client = begun(format, *[expansion("e1", text="Let me look.")] * 2, say("Well."))
+    with monkeypatch.context() as patch:
+        patch.setattr(client.chat, "record", fail_to_record)
+        request, streamed = client.request(), client.request(stream=True)
+        response = client.model.answer(json.loads(request.content)).response
+        with pytest.raises(NotContinued, match=r"Send the request again\. the disk is full"):
+            request.received(json.dumps(response).encode())
+        end = streamed.feed(b"".join(events(response, usage=True))) + streamed.ended()
+    assert (request.follow_up, streamed.follow_up) == (None, None)
+    assert b"Send the request again. the disk is full" in end.split(b"data: ")[-1]
+    assert not any(word in end for word in (b"message_stop", b'"stop"', b"response.completed"))
+    assert text_in(format, client.ask()).endswith("Well.")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_questions_behind_one_list_get_their_own_answers(format: str):
+    """An agent asks them at the same time. Each answer expands something."""
+    questions = {"First?": 1, "Second?": 2, "Third?": 3}
+    client = begun(format, *(expansion(f"e{count}") for count in questions.values()), *map(say, questions))
+    items, requests = client.items, list[WireRequest]()
+    for question, count in questions.items():
+        client.items = [*items, *[{"role": "user", "content": question}] * count]  # None is as long as another one.
+        requests.append(client.request())
+    replies = [client.model.answer(json.loads(request.content)).response for request in requests]
+    for number in (1, 0, 2):
+        assert requests[number].received(json.dumps(replies[number]).encode()) is None
+    for question, request in zip(questions, requests, strict=True):
+        sent = said(json.loads(request.content))
+        assert [sent.count(each) for each in questions] == [
+            count if each == question else 0 for each, count in questions.items()
+        ]
+        assert [sent.count(f'"e{count}"') for count in questions.values()] == [
+            2 if each == question else 0 for each in questions
+        ]  # The call, and its result.
+        whole = request.received(json.dumps(client.model.answer(json.loads(request.content)).response).encode())
+        assert whole is not None
+        assert text_in(format, json.loads(whole)) == question
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_request_made_smaller_shows_its_own_list(format: str):
+    client = begun(format, policy="balanced", window=9_000)
+    items, requests = client.items, list[WireRequest]()
+    for questions in (["First?"], ["Second?", "Or which?"]):
+        client.items = [*items, *({"role": "user", "content": question} for question in questions)]
+        requests.append(client.request())
+    error = {"error": {"message": "prompt is too long: 9000 tokens > 6000 maximum", "code": "context_length_exceeded"}}
+    assert requests[0].refused(400, json.dumps(error).encode())
+    sent = said(json.loads(requests[0].content))
+    assert [sent.count(question) for question in ("First?", "Second?", "Or which?")] == [1, 0, 0]
 
 
 def test_expansions_are_not_offered_where_the_provider_stores_responses():

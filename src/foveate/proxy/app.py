@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 from ..open import open_store
 from ..ports import Store
-from ..requests import api_of
+from ..requests import NotContinued, api_of
 from .access import Refusal, tenant_of
 from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
 from .collector import spare_collector
@@ -110,6 +110,8 @@ class _Proxy:
             await self._refuse(client, record, 413, f"The body has more than {self._settings.max_body:,} bytes.")
         except Refused as error:
             await self._refuse(client, record, 502, f"foveate cannot make a view. {error}")
+        except NotContinued as error:
+            await self._refuse(client, record, 503, str(error))
         except SlowBody:
             await self._refuse(client, record, 408, "The body of the request stopped coming.")
         except ClientGone:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name
 from .body import ListMemory, RequestBody
-from .request import AnsweredCall, ApiError, WireRequest
+from .request import AnsweredCall, ApiError, NotContinued, WireRequest
 
 __all__ = [
     "CONVERSATION_HEADER",
@@ -24,6 +24,7 @@ __all__ = [
     "Api",
     "ApiError",
     "ListMemory",
+    "NotContinued",
     "RequestBody",
     "WireRequest",
     "api_for",

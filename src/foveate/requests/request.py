@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -27,7 +28,7 @@ from .apis import SERVER_STATE, Api, model_name
 from .body import RequestBody
 from .cache_marks import MARK_KEY, add_marks, keep_marks
 
-__all__ = ["MAX_EXPANSIONS", "AnsweredCall", "ApiError", "WireRequest"]
+__all__ = ["MAX_EXPANSIONS", "AnsweredCall", "ApiError", "NotContinued", "WireRequest"]
 
 _log = logging.getLogger("foveate")
 
@@ -48,6 +49,10 @@ class ApiError(Exception):
         super().__init__(content.decode(errors="replace")[:10_000])
         self.status_code = status_code
         """The HTTP status of the answer."""
+
+
+class NotContinued(Exception):
+    """The model asked to expand something, and its answer cannot go on. The client has to send its request again."""
 
 
 class AnsweredCall(NamedTuple):
@@ -98,7 +103,7 @@ class WireRequest:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
         self._api, self._body, self._fields = api, body, fields
         self._adds_marks, self._window = adds_marks, window
-        self._raws, messages = _messages(api, body)
+        self._raws, self._messages = _messages(api, body)
         self._system = body.value(api.system) if api.system else None
         if not isinstance(self._system, str | list | None):
             raise BadInput(f"{api.system} is neither a text nor a list. Correct it: the provider refuses it too.")
@@ -120,7 +125,8 @@ class WireRequest:
         """Tokens of all messages of the conversation, as in `Totals`: what the request would have without a view."""
         self._expansions = 0
         self._answered: list[AnsweredCall] = []
-        self._prepare(messages)
+        self._failure = ""  # Why the newest reply, which asked to expand something, is not continued
+        self._prepare(self._messages)
         ours = frozenset(name for name in NAMES if chat.answers(name))
         self._answer = Answer(api.format, ours.__contains__ if ours else None)
 
@@ -135,22 +141,37 @@ class WireRequest:
         return self._answer.reply() is not None
 
     def _prepare(self, messages: list[Any] | None = None) -> None:
-        self.view = self.chat.prepare(
-            messages=messages,
-            system=self._system,
-            tools=self._tools,
-            model=self._model,
-            window=self._window,
-            may_expand=self._may_expand,
-        )
-        """The view that the request shows."""
-        self._write()
+        with self.chat._session.lock:
+            self.view = self.chat.prepare(
+                messages=messages,
+                system=self._system,
+                tools=self._tools,
+                model=self._model,
+                window=self._window,
+                may_expand=self._may_expand,
+            )
+            """The view that the request shows."""
+            self._write()
+
+    @contextmanager
+    def _resumed(self) -> Iterator[None]:
+        """Use the conversation alone in this block, as this request left it.
+
+        Several requests may be open, such as two questions behind one list. Each shows its own list.
+        """
+        chat = self.chat
+        with chat._session.lock:
+            chat.refresh()
+            if (chat.tip, chat.view.turn) != self._place:
+                self._prepare(self._messages)
+            yield
 
     # -------------------------------------------------------------------------------------------------------- writing
 
     def _write(self) -> None:
         """Write the body of the next request."""
         chat, fields = self.chat, dict[str, bytes](self._fields)
+        self._place = chat.tip, self.view.turn  # Others of the conversation leave it at another place.
         request = chat.request_items(self.view)
         self.tokens_history = request.tokens_history
         offers, needs = chat.answers(TOOL), chat.needs
@@ -208,21 +229,27 @@ class WireRequest:
         if status not in (400, 413):
             return False
         try:
-            self.chat.retry_smaller(ApiError(status, content))
+            with self._resumed():
+                self.chat.retry_smaller(ApiError(status, content))
+                self.view = self.chat.view
+                self._write()
         except (ApiError, FoveateError):
             return False
-        self.view = self.chat.view
-        self._write()
         if self.follow_up is not None:
             self.follow_up = self.content
         return True
 
     def received(self, content: bytes) -> bytes | None:
-        """Record a whole answer, and return what the client gets: None if there is a `follow_up` first."""
+        """Record a whole answer, and return what the client gets: None if there is a `follow_up` first.
+
+        Raises NotContinued.
+        """
         self.follow_up = None
         shown = self._answer.receive(content)
         if self._is_continued():
             return None
+        if self._failure:
+            raise NotContinued(self._failure)
         return self._answer.joined() if shown is None else shown
 
     def feed(self, piece: bytes) -> bytes:
@@ -232,11 +259,19 @@ class WireRequest:
     def ended(self) -> bytes:
         """Record a stream that was read to its end, and return the rest for the client.
 
-        If there is a `follow_up`, its stream continues the answer. A stream that was cut is not recorded.
+        If there is a `follow_up`, its stream continues the answer. A stream that was cut is not recorded. One that
+        cannot be continued ends with an error.
         """
         self.follow_up = None
         rest = self._answer.rest()
-        return rest if self._is_continued() else rest + self._answer.close()
+        if self._is_continued():
+            return rest
+        return rest + (self._answer.failure(503, self._failure.encode()) if self._failure else self._answer.close())
+
+    def _record(self, reply: dict[str, Any], refusal: str = "") -> None:
+        id = self.chat.record(reply, call=self.view.turn, refusal=refusal)
+        message, usage = self.chat.format.parse_reply(reply)
+        self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
 
     def take_answered(self) -> list[AnsweredCall]:
         """Return the calls whose replies were recorded since the last time."""
@@ -256,15 +291,18 @@ class WireRequest:
         self._expansions += more
         refusal = _REFUSAL if more and self._expansions > MAX_EXPANSIONS else ""
         try:
-            id = self.chat.record(reply, call=self.view.turn, refusal=refusal)
-            message, usage = self.chat.format.parse_reply(reply)
-            self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
-            if not more or self._expansions > MAX_EXPANSIONS + 1:
+            if not more:
+                self._record(reply)
                 return False
-            self._prepare()
+            with self._resumed():
+                self._record(reply, refusal)
+                if self._expansions > MAX_EXPANSIONS + 1:
+                    return False
+                self._prepare()
         except Exception as error:  # The next list brings the reply again; only its usage is missing.
             unexpected = None if isinstance(error, FoveateError) else error
             _log.warning("A reply was not recorded, or could not be continued: %s", error, exc_info=unexpected)
+            self._failure = f"foveate could not continue the answer. Send the request again. {error}" if more else ""
             return False
         self._answer.continue_with_next()
         self.follow_up = self.content
