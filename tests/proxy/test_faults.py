@@ -229,7 +229,7 @@ def test_an_answer_that_cannot_be_continued_gives_503(monkeypatch):
     def fail(*arguments: Any, **options: Any) -> Any:
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr("foveate.conversation.Conversation.record", fail)
+    monkeypatch.setattr("foveate.conversation.exchange.Exchange.record", fail)
     model = ScriptedModel([call("e1", "expand", handle="m1")], "anthropic")
     with StubServer(model) as server, running_proxy(server.url) as proxy:
         status, headers, content = split(ask(proxy.port, post("/v1/messages", json.dumps(WHOLE).encode())))

@@ -371,7 +371,7 @@ def test_an_answer_that_cannot_be_recorded_reaches_the_client(
     format: str, stream: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     client = begun(format, reply(read("r3"), text="Let me look."))
-    monkeypatch.setattr(client.chat, "record", fail_to_record)
+    monkeypatch.setattr(client.chat._session.exchange, "record", fail_to_record)
     answer = client.ask(stream=stream, size=10**6)
     assert (text_in(format, answer), calls_in(format, answer)) == ("Let me look.", ["r3"])
     assert "the disk is full" in caplog.text
@@ -382,7 +382,7 @@ def test_an_answer_that_cannot_be_continued_is_an_error(format: str, monkeypatch
     """An answer without its calls would end the work of the client, which asks again for an error."""
     client = begun(format, *[expansion("e1", text="Let me look.")] * 2, say("Well."))
     with monkeypatch.context() as patch:
-        patch.setattr(client.chat, "record", fail_to_record)
+        patch.setattr(client.chat._session.exchange, "record", fail_to_record)
         request, streamed = client.request(), client.request(stream=True)
         response = client.model.answer(json.loads(request.content)).response
         with pytest.raises(NotContinued, match=r"Send the request again\. the disk is full"):
@@ -417,6 +417,24 @@ def test_questions_behind_one_list_get_their_own_answers(format: str):
         whole = request.received(json.dumps(client.model.answer(json.loads(request.content)).response).encode())
         assert whole is not None
         assert text_in(format, json.loads(whole)) == question
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_reply_is_stored_behind_its_own_question(format: str):
+    """The list of the client brings a reply to a question that is not the newest one."""
+    client = begun(format, say("One."), say("Two."), say("Three."))
+    items, requests = client.items, list[WireRequest]()
+    for question in ("First?", "Second?"):
+        client.items = [*items, {"role": "user", "content": question}]
+        requests.append(client.request())
+    for request in requests:
+        assert request.received(json.dumps(client.model.answer(json.loads(request.content)).response).encode())
+    assert [row.message.text for row in client.chat.history()][-2:] == ["Second?", "Two."]
+    client.items = [*items, {"role": "user", "content": "First?"}, {"role": "assistant", "content": "One."}]
+    client.say("So?")
+    client.ask()
+    sent = said(client.model.requests[-1])
+    assert [sent.count(text) for text in ("First?", "One.", "Second?", "Two.")] == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("format", FORMATS)

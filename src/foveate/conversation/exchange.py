@@ -368,11 +368,13 @@ class Exchange:
         *,
         interrupted: bool = False,
         refusal: str = "",
+        after: str | None = None,
     ) -> str:
         """Add the model's reply and its usage, and let policies plan; return its id.
 
         `interrupted`: the caller stopped the reply, which may be None; "" is returned if nothing of it had arrived.
-        `refusal`: the answer to each of its calls of `expand`, in place of an original.
+        `refusal`: the answer to each of its calls of `expand`, in place of an original. `after`: the message that it
+        answers; other messages behind that raise ConflictError.
         """
         validate.integer("call= (the number of a model call)", call)
         validate.instance("interrupted=", interrupted, bool, "True or False")
@@ -412,7 +414,7 @@ class Exchange:
             stop=stop,
             model=state.model.name,
         )
-        ids = self.append(message, facts=facts)
+        ids = self.append(message, after, facts)
         state.limits.answered()
         if not interrupted:  # Policies may call a model, and the caller wants to stop. The next prompt plans.
             self._after_reply(refusal)

@@ -21,7 +21,7 @@ from ..core.messages import Message
 from ..core.needs import Needs
 from ..core.stamps import Usage
 from ..core.view import View
-from ..errors import BadInput, FoveateError
+from ..errors import BadInput, ConflictError, FoveateError
 from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool_json, offers_expand
 from .answer import Answer
 from .apis import SERVER_STATE, Api, model_name
@@ -34,6 +34,8 @@ _log = logging.getLogger("foveate")
 
 MAX_EXPANSIONS: Final = 8
 """Replies of one answer whose calls of `expand` get originals. The next is refused, and one more ends the answer."""
+_ATTEMPTS: Final = 4
+"""Attempts to record an expansion while requests of other processes move the conversation."""
 _REFUSAL: Final = (
     f"This answer has used `expand` {MAX_EXPANSIONS} times. Go on with what you have, and say what is missing."
 )
@@ -269,9 +271,29 @@ class WireRequest:
         return rest + (self._answer.failure(503, self._failure.encode()) if self._failure else self._answer.close())
 
     def _record(self, reply: dict[str, Any], refusal: str = "") -> None:
-        id = self.chat.record(reply, call=self.view.turn, refusal=refusal)
+        """Record a reply behind the list of this request. Raises ConflictError if another request moved on."""
+        session = self.chat._session
+        with session.lock:
+            id = session.exchange.record(reply, None, call=self.view.turn, refusal=refusal, after=self._place[0])
         message, usage = self.chat.format.parse_reply(reply)
         self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
+
+    def _expand(self, reply: dict[str, Any]) -> bool:
+        """Record a reply that only asks to expand something. Return whether a follow-up is prepared."""
+        refusal = _REFUSAL if self._expansions > MAX_EXPANSIONS else ""
+        for attempt in range(_ATTEMPTS):
+            with self._resumed():
+                try:
+                    self._record(reply, refusal)
+                except ConflictError:  # A request of another process.
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                    continue
+                if self._expansions > MAX_EXPANSIONS + 1:
+                    return False
+                self._prepare()
+                return True
+        return False
 
     def take_answered(self) -> list[AnsweredCall]:
         """Return the calls whose replies were recorded since the last time."""
@@ -289,16 +311,12 @@ class WireRequest:
             return False
         more = self._answer.asks_only_us
         self._expansions += more
-        refusal = _REFUSAL if more and self._expansions > MAX_EXPANSIONS else ""
         try:
             if not more:
                 self._record(reply)
                 return False
-            with self._resumed():
-                self._record(reply, refusal)
-                if self._expansions > MAX_EXPANSIONS + 1:
-                    return False
-                self._prepare()
+            if not self._expand(reply):
+                return False
         except Exception as error:  # The next list brings the reply again; only its usage is missing.
             unexpected = None if isinstance(error, FoveateError) else error
             _log.warning("A reply was not recorded, or could not be continued: %s", error, exc_info=unexpected)
