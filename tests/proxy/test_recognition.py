@@ -171,6 +171,23 @@ def test_a_first_request_without_an_answer_is_retried_in_place(proxy: Proxy):
     assert serve(proxy, [user("Fix the tests.")], assistant("Done.")) == name
 
 
+def test_a_reply_that_is_recorded_meanwhile_is_recognized(proxy: Proxy, monkeypatch: pytest.MonkeyPatch):
+    """On a WebSocket, the next frame comes while the first reply is written: before it is read, and after."""
+    sent = proxy.send(CHAT, chat_body([user("Fix the tests.")]), KEY)
+    assert sent is not None
+    served = sent._replace(note=lambda *_: None)  # That follows later still.
+    begin = Recognizer._begin
+
+    def begin_late(recognizer: Recognizer, request: Any) -> tuple[str, str]:
+        served.reply(assistant(None, "call_1"))
+        return begin(recognizer, request)
+
+    monkeypatch.setattr(Recognizer, "_begin", begin_late)
+    messages = [user("Fix the tests."), assistant(None, "call_1"), result("call_1", "3 failed")]
+    assert serve(proxy, messages, assistant("It was the clock.")) == served.name
+    assert proxy.names() == [served.name]
+
+
 def test_a_restarted_proxy_recognizes_the_list(store: Store):
     messages = [user("Fix the tests."), assistant(None, "call_1"), result("call_1", "3 failed")]
     name = serve(Proxy(store), messages, assistant("It was the clock."))

@@ -212,6 +212,10 @@ class Recognizer:
             is_same = [row.key.key for row in stored[:1]] in ([], beginning[:1])
             if is_same and (request.ids.session or not has_reply):
                 return name, "The list begins as the conversation does."
+            # The first reply may have been recorded after the list was compared.
+            is_whole = len(request.sent) <= _LOOKS[0][0]
+            if request.has_reply and match(request.last, stored, is_whole=is_whole, is_start=True):
+                return name, "The list goes on from the conversation."
             if request.ids.session and self._is_compacted(request, head):
                 return name, "The list begins with a summary of the conversation."
             if request.ids.is_named or (number == 1 and request.ids.compactions):
