@@ -420,7 +420,7 @@ def test_questions_behind_one_list_get_their_own_answers(format: str):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_reply_is_stored_behind_its_own_question(format: str):
+def test_a_reply_is_stored_behind_its_own_question(format: str, caplog: pytest.LogCaptureFixture):
     """The list of the client brings a reply to a question that is not the newest one."""
     client = begun(format, say("One."), say("Two."), say("Three."))
     items, requests = client.items, list[WireRequest]()
@@ -430,6 +430,7 @@ def test_a_reply_is_stored_behind_its_own_question(format: str):
     for request in requests:
         assert request.received(json.dumps(client.model.answer(json.loads(request.content)).response).encode())
     assert [row.message.text for row in client.chat.history()][-2:] == ["Second?", "Two."]
+    assert "Another request of 'c' went on first." in caplog.text
     client.items = [*items, {"role": "user", "content": "First?"}, {"role": "assistant", "content": "One."}]
     client.say("So?")
     client.ask()

@@ -285,7 +285,7 @@ class WireRequest:
             with self._resumed():
                 try:
                     self._record(reply, refusal)
-                except ConflictError:  # A request of another process.
+                except (ConflictError, BadInput):  # A request of another process moved on, or departed from the place.
                     if attempt == _ATTEMPTS - 1:
                         raise
                     continue
@@ -318,9 +318,14 @@ class WireRequest:
             if not self._expand(reply):
                 return False
         except Exception as error:  # The next list brings the reply again; only its usage is missing.
+            reason = str(error)
+            if isinstance(error, ConflictError):
+                reason = (
+                    f"Another request of {self.chat.name!r} went on first. The client's next list brings the reply."
+                )
             unexpected = None if isinstance(error, FoveateError) else error
-            _log.warning("A reply was not recorded, or could not be continued: %s", error, exc_info=unexpected)
-            self._failure = f"foveate could not continue the answer. Send the request again. {error}" if more else ""
+            _log.warning("A reply was not recorded, or could not be continued: %s", reason, exc_info=unexpected)
+            self._failure = f"foveate could not continue the answer. Send the request again. {reason}" if more else ""
             return False
         self._answer.continue_with_next()
         self.follow_up = self.content
