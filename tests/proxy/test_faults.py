@@ -25,6 +25,7 @@ from foveate.open import open_store
 from foveate.proxy.outage import Outage
 from foveate.testing import ScriptedModel, call, say
 from foveate.testing.faults import Countdown, failing_store
+from foveate.testing.responses import events
 from foveate.testing.script import Failure
 from foveate.testing.server import StubServer
 
@@ -223,6 +224,26 @@ def test_a_follow_up_that_is_refused_goes_out_once(status: int, stream: bool):
         until(lambda: numbers(proxy)["foveate_requests_active"] == 1)  # That of the numbers.
         assert answer.count(b"It did not work out.") == 1
         assert len(server.received) == 2
+
+
+def test_a_follow_up_that_is_no_stream_ends_the_stream_with_an_error(caplog):
+    """Some gateways report an error with the status 200."""
+    model = ScriptedModel([call("e1", "expand", handle="m1")], "anthropic")
+    error = json.dumps({"error": {"type": "api_error", "message": "No capacity."}}).encode()
+
+    def answer(exchange: Exchange) -> None:
+        if len(provider.received) == 1:
+            response = model.answer(json.loads(exchange.body)).response
+            exchange.connection.sendall(STREAM + chunked(*events(response, usage=True)) + b"0\r\n\r\n")
+        else:
+            exchange.connection.sendall(ANSWERED.replace(b"length: 2", b"length: %d" % len(error))[:-2] + error)
+
+    with RawProvider(answer) as provider, running_proxy(provider.url) as proxy:
+        status, _, content = split(ask(proxy.port, post("/v1/messages", json.dumps(REQUEST).encode())))
+    assert (status, len(provider.received)) == (200, 2)
+    end = content.split(b"event: ")[-1]
+    assert (end.startswith(b"error\n"), b"No capacity." in end) == (True, True)
+    assert "Traceback" not in caplog.text
 
 
 def test_an_answer_that_cannot_be_continued_gives_503(monkeypatch):

@@ -169,12 +169,12 @@ class Turns:
                 record.answered(answer.status)
                 if turn is None or wire is None or (is_encoded(answer) and not client.status):
                     return await copy(client, answer, record)
-                if answer.status != 200:
+                is_stream = answer.content_type == "text/event-stream" and not is_encoded(answer)
+                if answer.status != 200 or (client.status and not is_stream):  # No other answer continues a stream.
                     if not await self._failed(client, answer, wire, record):
                         return None
                     record.retries += 1
                     continue
-                is_stream = answer.content_type == "text/event-stream"
                 await (self._stream if is_stream else self._whole)(client, answer, turn, record)
             if wire.follow_up is None:
                 return None
