@@ -318,11 +318,8 @@ class WireRequest:
             if not self._expand(reply):
                 return False
         except Exception as error:  # The next list brings the reply again; only its usage is missing.
-            reason = str(error)
-            if isinstance(error, ConflictError):
-                reason = (
-                    f"Another request of {self.chat.name!r} went on first. The client's next list brings the reply."
-                )
+            is_conflict = isinstance(error, ConflictError)
+            reason = f"Another request of {self.chat.name!r} went on first." if is_conflict else str(error)
             unexpected = None if isinstance(error, FoveateError) else error
             _log.warning("A reply was not recorded, or could not be continued: %s", reason, exc_info=unexpected)
             self._failure = f"foveate could not continue the answer. Send the request again. {reason}" if more else ""
