@@ -628,3 +628,11 @@ def test_numbers_of_a_file_viewer_are_left_out():
     text = digest_messages(history, 2_000)
     assert "value_79 = load_config(79)" in text
     assert "→" not in text
+
+
+def test_a_line_that_is_a_name_alone_is_listed_among_the_names():
+    page = 'import (\n"shop/cart/total"\n)\n\nfunc Sum(cart Cart) total.Amount { return shop/cart/total.Of(cart) }'
+    history = [user("Mend shop/cart/total."), *read("cart.go", page), assistant("shop/cart/total is mended.")]
+    found = read_sections(digest_messages(history, 2_000))
+    assert not any(line == '"shop/cart/total"' for lines in found.values() for line in lines)
+    assert any("func Sum(cart Cart)" in line for line in found["Files and identifiers"])

@@ -294,4 +294,4 @@ def test_a_context_of_long_lines_in_tags_holds_no_values():
     lines = ("<current_date>2026-07-23</current_date>", "<zone>UTC</zone>", f"<roots>{roots}</roots>")
     text = "\n  ".join(("<environment_context>", *lines)) + "\n</environment_context>"
     said = [user("Review trail 10."), user(text), say("I do.")]
-    assert "2026-07-23" not in digest_messages(said, 2_000).partition("## Files")[0]
+    assert "2026-07-23" not in digest_messages(said, 2_000).partition("## Names")[0]

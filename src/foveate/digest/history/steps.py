@@ -31,7 +31,6 @@ _RANKED = 5_000
 """Names that are compared by their worth, the most used first."""
 _PLACES = 60
 """Names of one result that are searched for their lines, the most used first."""
-_ONE_TAG = re.compile(r"</?[\w-]+>")
 _PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
 """Characters of a result, and of its lines, that may be values with their keys."""
 _PAIR = re.compile(r"\w[\w .\-/\[\]%]{0,40}?(?:\s?=\s?|:\s)[^\s=:{(\[].{0,60}\Z")
@@ -112,7 +111,7 @@ class Steps:
         used = sorted(new, key=lambda name: (-self._used[name], name))
         places = sorted(text.find(name) for name in used[:_PLACES])
         for line in dict.fromkeys(_line_around(text, begin) for begin in places):
-            if line and line not in self.findings and not _ONE_TAG.fullmatch(line):
+            if " " in line and line not in self.findings:  # Else it is a name, or a tag.
                 value = sum(min(3, self._used[other]) for other in distinct_names(line)) / 3
                 self.findings[line] = age + value
         for word in self._focus:

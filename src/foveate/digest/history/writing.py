@@ -172,7 +172,11 @@ def _lines_of(message: Message) -> list[Line]:
     if message.role != "tool":
         return []
     lines = map(plain_line, output_of(message.text)[:_FILLED].splitlines())
-    return [Line(FOUND, line, 1.0, _FILLED + i, False) for i, line in enumerate(lines) if 20 <= len(line) <= 160]
+    return [
+        Line(FOUND, line, 1.0, _FILLED + i, False)
+        for i, line in enumerate(lines)
+        if 20 <= len(line) <= 160 and " " in line
+    ]
 
 
 def _is_vital(statement: Statement) -> bool:
