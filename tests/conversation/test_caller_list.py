@@ -29,6 +29,7 @@ from foveate.core.message_keys import message_key
 from foveate.core.messages import Reasoning
 from foveate.core.view import View
 from foveate.core.wire import decode_message
+from foveate.edits import Span, Summarize
 from foveate.errors import NotExpandable
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say
@@ -48,6 +49,10 @@ def exchange(n: int, *, size: int = 3) -> list[Message]:
 def conversation_of(count: int) -> list[Message]:
     """Return a question and exchanges; each is a call, a result and an answer."""
     return [user("Go."), *(message for n in range(count) for message in exchange(n))]
+
+
+def texts_of(messages: list[Message]) -> list[str]:
+    return [message.text for message in messages]
 
 
 def items_shown(chat: Conversation) -> list[int]:
@@ -411,6 +416,54 @@ def test_former_courses_have_a_limit_and_further_ones_are_hidden(monkeypatch: py
     reasons = [event.reason for event in events if event.kind == "list-departed"]
     assert len(reasons) == 11
     assert reasons[-1].endswith("the former course is hidden, since 3 are kept already.")
+
+
+def summarized(chat: Conversation, first: int, last: int, text: str) -> None:
+    ids = [row.id for row in chat.history(first, last)]
+    chat.edit(Summarize(Span(ids[0], ids[-1]), text))
+
+
+def test_summary_of_messages_that_the_list_went_back_before_is_cancelled():
+    """Otherwise the model reads of steps that a rewind, or a question asked again, undid."""
+    chat = opened()
+    mine = conversation_of(4)
+    chat.follow(mine)
+    summarized(chat, 2, 4, "Looked once.")
+    summarized(chat, 5, 10, "Looked twice more.")
+    chat.follow([*mine[:7], user("Stop.")])
+    assert texts(chat.prepare()) == ["Go.", "Looked once.", *texts_of(mine[4:7]), "Stop."]
+
+
+def test_summary_stays_if_the_list_lacks_older_messages_of_it():
+    chat = opened()
+    mine = conversation_of(4)
+    chat.follow(mine)
+    summarized(chat, 2, 7, "Looked twice.")
+    chat.follow([mine[0], *mine[4:], user("Go on.")])
+    assert texts(chat.prepare()) == ["Go.", "Looked twice.", *texts_of(mine[7:]), "Go on."]
+
+
+def test_summary_of_messages_in_several_gaps_is_cancelled():
+    chat = opened()
+    mine = conversation_of(4)
+    chat.follow(mine)
+    summarized(chat, 2, 7, "Looked twice.")
+    said = [message for message in mine if message.role == "user" or not (message.calls or message.result)]
+    chat.follow([*said, user("Go on.")])
+    assert texts(chat.prepare()) == [*texts_of(said), "Go on."]
+
+
+def test_lists_that_take_turns_read_no_summary_of_each_other(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(caller_list, "_FORMER_MAX", 0)  # Former courses are hidden in place.
+    chat = opened()
+    ann, bob = [user("Hello.")], [user("Hello.")]
+    for n in range(3):  # So the messages of both alternate in the history.
+        for name, mine in (("Ann", ann), ("Bob", bob)):
+            chat.follow(mine)
+            mine += [say("Yes?"), user(f"{name} says {n}.")]
+    chat.follow(ann)
+    summarized(chat, 2, len(chat), "Ann came.")
+    assert "Ann" not in str(texts(chat.prepare(messages=bob)))
 
 
 # ---------------------------------------------------------------------------------------------------- results and items

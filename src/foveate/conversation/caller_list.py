@@ -45,6 +45,7 @@ _FORMER_MAX = 64
 _GONE = "the caller's list no longer has it"
 _COPY = "it shows a message again that the caller's list no longer has"
 _BACK = "the caller's list has it again"
+_UNDONE = "the caller's list no longer has all that this summary is about"
 
 
 class ListItem(Struct, frozen=True):
@@ -333,6 +334,10 @@ class CallerList:
             ranges = history.runs_of(changes.hidden, shown, listed=listed)
             why = COMPACTED if changes.is_compaction else _GONE
             edits += [Hide(_target(ends), CALLER, why) for ends in ranges]
+        if changes.undone and not changes.is_compaction:
+            undone = sorted(history.known[index].position for index in changes.undone)
+            if numbers := self._state.projection.summaries_of(undone):
+                edits.insert(0, Restore((), numbers, CALLER, _UNDONE))
         return edits
 
     # --------------------------------------------------------------------------------------------------------- forking

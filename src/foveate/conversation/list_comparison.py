@@ -48,6 +48,8 @@ class Changes(Struct):
     """Why it departs, as a clause."""
     is_compaction: bool = False
     """Whether the list begins with a summary of the hidden messages."""
+    undone: list[int] = []
+    """Hidden messages whose summaries are wrong now: the list went back, or has gaps."""
 
 
 class _Gap(NamedTuple):
@@ -96,9 +98,20 @@ class Comparison:
                 self._depart(gap, gaps[number:], known, chain)
             break
         if changes.fork_at is None or changes.is_rewind:
+            changes.undone = self._undone()
             self._compare_systems([spot for spot in spots if spot.traits.role == "system"], chain)
             changes.tail = sorted(map(self._as_listed, changes.tail), key=lambda spot: (spot.item, spot.part))
         return changes
+
+    def _undone(self) -> list[int]:
+        """Return the hidden messages; none if they are one block with others behind it, as if the caller trims."""
+        changes = self._changes
+        if not changes.hidden:
+            return []
+        first, last = min(changes.hidden), max(changes.hidden)
+        kept = [index for index, _ in changes.shown if index > first]
+        is_trimmed = bool(kept) and min(kept) > last and not changes.restored
+        return [] if is_trimmed else list(changes.hidden)
 
     def _as_listed(self, spot: Spot) -> Spot:
         """Return the spot of a new message with its own key, although a stored reply may look like it in lists."""

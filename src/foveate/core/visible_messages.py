@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 
 from .compactions import compaction_edit, is_active
@@ -136,6 +137,16 @@ class VisibleMessages:
     def covers(self) -> list[Cover]:
         """Return the hidden and summarized ranges, oldest first, without those inside a newer one."""
         return self._hidden.topmost()
+
+    def summaries_of(self, positions: Sequence[int]) -> tuple[int, ...]:
+        """Return the numbers of the known edits that summarize a message at one of these ascending positions."""
+
+        def has_one(cover: Cover) -> bool:
+            inside = positions[bisect_left(positions, cover.first) : bisect_right(positions, cover.last)]
+            return any(position not in cover.holes for position in inside)
+
+        covers = (cover for cover in self._hidden.covers if isinstance(cover.edit, Summarize))
+        return tuple(cover.number for cover in covers if has_one(cover))
 
     def erased_summaries(self) -> list[Cover]:
         """Return the erased summaries that are visible, or would be without other erased ones, oldest first."""
