@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from foveate import Message, Text, Usage
+from foveate import Conversation, Message, Text, Usage
 from foveate.errors import BadSetting
 from foveate.hosts.host import Host, ModelCall, logged, tool_definition, usage_of_totals, wire_format
 
@@ -120,6 +121,54 @@ def test_a_warning_that_a_filter_makes_an_error_does_not_stop_the_run():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert begin(Host(), [("user", "Hello.")], model="nobody-knows-me", format="openai") is not None
+
+
+def lists_with_one_beginning() -> tuple[list[Item], list[Item]]:
+    hello: Item = ("user", "Hello.")
+    return [hello, ("assistant", "Hi."), ("user", "I am Ann.")], [hello, ("user", "I am Bob.")]
+
+
+def shown(call: ModelCall) -> list[Item]:
+    return [piece.item for piece in call.shown()]
+
+
+def test_a_run_that_begins_meanwhile_changes_no_view(monkeypatch: pytest.MonkeyPatch):
+    """Otherwise a model gets the messages of another list, or a result without its call."""
+    host, (ann, bob) = Host(window=16_000), lists_with_one_beginning()
+    prepare, other = Conversation.prepare, threading.Thread(target=lambda: begin(host, bob))
+
+    def late(chat: Conversation, **keywords: Any) -> Any:
+        if other.ident is None:
+            other.start()
+            other.join(0.5)
+        return prepare(chat, **keywords)
+
+    monkeypatch.setattr(Conversation, "prepare", late)
+    call = begin(host, ann)
+    other.join()
+    assert call is not None
+    assert shown(call) == ann
+
+
+def test_a_smaller_view_is_one_of_the_own_list():
+    host, (ann, bob) = Host(window=16_000), lists_with_one_beginning()
+    call = begin(host, ann)
+    assert begin(host, bob) is not None
+    assert call is not None
+    call.make_smaller(RuntimeError("prompt is too long: 20000 tokens > 16000 maximum"))
+    assert shown(call) == ann
+
+
+def test_a_reply_that_another_run_overtook_comes_with_the_next_list():
+    host, (ann, bob) = Host(window=16_000), lists_with_one_beginning()
+    first, second = begin(host, ann), begin(host, bob)
+    assert first is not None
+    assert second is not None
+    first.record(("assistant", "Hi, Ann."), Usage(10, 0, 0, 2))
+    second.record(("assistant", "Hi, Bob."), Usage(20, 0, 0, 2))
+    chat = host.conversation(("t1",))
+    assert [entry.message.text for entry in chat.view] == ["Hello.", "I am Bob.", "Hi, Bob."]
+    assert chat.totals().usage.input == 30
 
 
 def test_an_error_with_another_cause_is_raised_again():

@@ -19,7 +19,10 @@ from foveate.expand.tool import EXPAND_INSTRUCTION, expand_tool
 from foveate.requests import WireRequest, api_of, model_name
 from foveate.requests.apis import Api
 from foveate.stores.memory import MemoryStore
+from foveate.testing import ScriptedModel, call, say
 from foveate.testing.bodies import check_body
+
+from client import TOOLS  # isort: skip
 
 CLEARED = (Text("[cleared]"),)
 PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "openai_responses": "/v1/responses"}
@@ -321,6 +324,41 @@ def test_many_tools_are_looked_through_a_few_times(monkeypatch: pytest.MonkeyPat
     wire.received(json.dumps({"role": "assistant", "content": [{"type": "text", "text": "Hi."}]}).encode())
     assert expand_tool("anthropic") in json.loads(wire.content)["tools"]
     assert len(looked_at) <= 6 * 50
+
+
+def overtaken(format: str) -> tuple[WireRequest, Conversation]:
+    """Return a request with Ann's list, and its conversation, in which a request with Bob's list began after it."""
+    chat = opened(format, expand=None, window=16_000)
+    requests = []
+    for texts in (["Hello.", "I am Ann.", "My key is 1."], ["Hello.", "I am Bob."]):
+        items = [{"role": "user", "content": text} for text in texts]
+        fields = {"model": MODELS[format], "tools": TOOLS[format], "store": False, api_named(format).messages: items}
+        requests.append(WireRequest(chat, api_named(format), spaced(fields)))
+    return requests[0], chat
+
+
+@pytest.mark.parametrize("format", PATHS)
+def test_a_request_that_another_overtook_goes_on_with_its_own_list(format: str):
+    """Two users may begin a conversation with the same words. Otherwise one gets the messages of the other."""
+    request, _ = overtaken(format)
+    assert request.refused(400, b"prompt is too long: 20000 tokens > 16000 maximum")
+    assert b"My key is 1." in request.content
+    request, _ = overtaken(format)
+    model = ScriptedModel([call("e1", "expand", search="key")], format)
+    assert request.received(json.dumps(model.answer(json.loads(request.content)).response).encode()) is None
+    assert request.follow_up is not None
+    assert b"My key is 1." in request.follow_up
+    assert b"Bob" not in request.follow_up
+
+
+@pytest.mark.parametrize("format", PATHS)
+def test_a_reply_that_another_request_overtook_is_only_billed(format: str):
+    request, chat = overtaken(format)
+    model = ScriptedModel([say("Hi, Ann.")], format)
+    answer = json.dumps(model.answer(json.loads(request.content)).response).encode()
+    assert request.received(answer) == answer
+    assert [entry.message.text for entry in chat.view] == ["Hello.", "I am Bob."]
+    assert chat.totals().usage.output
 
 
 def test_paths_name_the_api():

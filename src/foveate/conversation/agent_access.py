@@ -1,4 +1,4 @@
-"""Internal: what agents, workers and telemetry need from a conversation beyond its public methods.
+"""Internal: what agents, integrations, workers and telemetry need from a conversation beyond its public methods.
 
 `chat._agent` is an `AgentAccess`: runs, steps, claims, and messages that are written only while an agent holds its
 claim. It may change in any release.
@@ -18,6 +18,7 @@ from ..expand.excerpts import Excerpt
 from ..ports import Database, Head, Observer
 from . import validate
 from .append import facts_of
+from .calls import SessionLock
 from .exchange import ModelChoice
 
 if TYPE_CHECKING:
@@ -51,6 +52,16 @@ class AgentAccess:
     def window(self) -> int | None:
         """The window of the model in tokens, if it is known."""
         return self.session.state.limits.window
+
+    @property
+    def lock(self) -> SessionLock:
+        """The lock of the conversation, for operations that belong together."""
+        return self.session.lock
+
+    def is_newest(self, call: int) -> bool:
+        """Return whether no model call began after this one."""
+        with self.session.lock:
+            return self.session.state.begun() <= call
 
     @property
     def answers_expand(self) -> bool:

@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import reduce
+from functools import partial, reduce
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -187,9 +187,15 @@ class ModelCall:
     ) -> None:
         self.chat = chat
         self._items, self._read, self._key = items, read, key
-        chat.follow(items, read=None if read is None else self._list_item)
         name = model_name(chat.format.name, model) or None
-        self.view = chat.prepare(system=system, tools=tools, model=name, window=window)
+        self._prepare = partial(chat.prepare, system=system, tools=tools, model=name, window=window)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Take over the list, and prepare the view."""
+        with self.chat._agent.lock:  # Another run may follow a list of its own in this conversation.
+            self.chat.follow(self._items, read=None if self._read is None else self._list_item)
+            self.view = self._prepare()
 
     def shown(self) -> Iterator[Shown]:
         """Yield what to send, in order."""
@@ -203,12 +209,20 @@ class ModelCall:
 
     def make_smaller(self, error: Exception) -> None:
         """Make the view smaller, if the provider refused the prompt as too long. Raises any other error again."""
-        self.chat.retry_smaller(error)
-        self.view = self.chat.view
+        with self.chat._agent.lock:
+            if not self.chat._agent.is_newest(self.view.turn):
+                self._follow()
+            self.chat.retry_smaller(error)
+            self.view = self.chat.view
 
     def record(self, reply: Any, usage: Usage | None = None) -> None:
-        """Record a reply, an item of the framework. If that fails, the next list brings it without its usage."""
-        with logged("A reply was not recorded"):
+        """Record a reply, an item of the framework. If that fails, the next list brings it without its usage.
+
+        The next list also brings it if another run began a call in this conversation: the history shows its list now.
+        """
+        with logged("A reply was not recorded"), self.chat._agent.lock:
+            if not self.chat._agent.is_newest(self.view.turn):
+                return self.bill(usage)
             if self._read is not None:
                 reply = self._read(reply, self.chat.format.name)
             self.chat.record(reply[0] if isinstance(reply, list) else reply, usage=usage, call=self.view.turn)

@@ -86,16 +86,22 @@ class SdkRequest:
     """One request of a program that calls the SDK: its view, and what becomes of the answer."""
 
     def __init__(self, chat: Conversation, format: str, body: dict[str, Any], window: int | None = None) -> None:
-        api = api_for(format)
-        self.format, self._chat, self._body = format, chat, body
-        messages = listed(body[api.messages])
-        system = body.get(api.system) if api.system else None
-        model = model_name(format, str(body.get("model") or "")) or None
-        prompt = chat.prompt(
-            messages=messages, system=system, tools=body.get("tools") or (), model=model, window=window
-        )
-        self._turn = chat.view.turn
-        self.betas, self.body = self._written(prompt)
+        self.format, self._chat, self._body, self._window = format, chat, body, window
+        self._prompt()
+
+    def _prompt(self) -> None:
+        """Take over the list, and write the request with its view."""
+        api, body, chat = api_for(self.format), self._body, self._chat
+        with chat._agent.lock:  # Another request may follow a list of its own in this conversation.
+            prompt = chat.prompt(
+                messages=listed(body[api.messages]),
+                system=body.get(api.system) if api.system else None,
+                tools=body.get("tools") or (),
+                model=model_name(self.format, str(body.get("model") or "")) or None,
+                window=self._window,
+            )
+            self._turn = chat.view.turn
+            self.betas, self.body = self._written(prompt)
 
     @property
     def is_newest(self) -> bool:
@@ -112,16 +118,22 @@ class SdkRequest:
         """Return whether the request was too long for the provider, and is smaller now."""
         if status not in (400, 413):
             return False
-        try:
-            self.betas, self.body = self._written(self._chat.retry_smaller(ApiError(status, content)))
-        except (ApiError, FoveateError):
-            return False
+        with self._chat._agent.lock:
+            try:
+                if not self._chat._agent.is_newest(self._turn):
+                    self._prompt()
+                self.betas, self.body = self._written(self._chat.retry_smaller(ApiError(status, content)))
+            except (ApiError, FoveateError):
+                return False
         return True
 
     def record(self, reply: object, usage: Usage | None = None) -> None:
         """Record an answer. `usage`: that of the call, if the answer does not hold it in the form of its format."""
-        with logged("A reply was not recorded"):  # The next list brings the reply again; only its usage is missing.
-            self._chat.record(reply, usage=usage, call=self._turn)
+        with logged("A reply was not recorded"), self._chat._agent.lock:  # If that fails, the next list brings it.
+            if self._chat._agent.is_newest(self._turn):
+                self._chat.record(reply, usage=usage, call=self._turn)
+            elif usage is not None:  # The history shows the list of another request now.
+                self._chat.bill(self._turn, usage)
 
     def bill(self, usage: Usage) -> None:
         """Record the usage of an answer that the next list brings."""

@@ -143,7 +143,7 @@ class WireRequest:
         return self._answer.reply() is not None
 
     def _prepare(self, messages: list[Any] | None = None) -> None:
-        with self.chat._session.lock:
+        with self.chat._agent.lock:
             self.view = self.chat.prepare(
                 messages=messages,
                 system=self._system,
@@ -162,7 +162,7 @@ class WireRequest:
         Several requests may be open, such as two questions behind one list. Each shows its own list.
         """
         chat = self.chat
-        with chat._session.lock:
+        with chat._agent.lock:
             chat.refresh()
             if (chat.tip, chat.view.turn) != self._place:
                 self._prepare(self._messages)
