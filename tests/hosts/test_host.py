@@ -13,7 +13,7 @@ import pytest
 
 from foveate import Conversation, Message, Text, Usage
 from foveate.errors import BadSetting
-from foveate.hosts.host import Host, ModelCall, logged, tool_definition, usage_of_totals, wire_format
+from foveate.hosts.host import Host, ModelCall, json_text, logged, tool_definition, usage_of_totals, wire_format
 
 Item = tuple[Any, str]
 
@@ -228,3 +228,8 @@ def test_the_tokens_of_the_cache_are_part_of_the_prompt():
 def test_the_definition_of_expand_is_always_the_same():
     assert tool_definition("expand", "Changed.", {"title": "expand"}) == tool_definition("expand", None, {})
     assert tool_definition("read", None, {"type": "object"})["function"]["parameters"] == {"type": "object"}
+
+
+def test_json_keeps_its_letters_and_escapes_what_cannot_be_stored():
+    assert json_text({"text": "größe 長い"}) == '{"text": "größe 長い"}'
+    assert json_text({"text": "half of \ud83d"}) == '{"text": "half of \\ud83d"}'

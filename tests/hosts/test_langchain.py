@@ -410,6 +410,12 @@ def test_conversion_is_lossless(message: Any):
     assert getattr(back, "tool_calls", None) == getattr(message, "tool_calls", None)
 
 
+def test_arguments_keep_their_letters():
+    """Escapes are several tokens for each letter, and `expand` and `search` would show them."""
+    own = AIMessage("", tool_calls=[{"id": "c0", "name": "write", "args": {"text": "長い"}, "type": "tool_call"}])
+    assert from_langchain(own, "openai").calls[0].arguments == '{"text": "長い"}'
+
+
 NATIVE: Any = [
     AIMessage(
         [

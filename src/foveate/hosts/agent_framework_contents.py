@@ -14,6 +14,7 @@ from agent_framework import Content
 
 from ..core.messages import Content as Piece
 from ..core.messages import Media, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
+from .host import json_text
 
 __all__ = ["content_of", "grouped", "part_contents", "part_of", "result_of"]
 
@@ -56,7 +57,7 @@ def result_of(content: Content, format: str) -> ToolResult:
     """Return the result of a tool in a content. `format`: the wire format of its client."""
     state: State = "error" if content.exception else "ok"
     if not content.items:
-        text = content.result if isinstance(content.result, str) else json.dumps(content.result, default=str)
+        text = content.result if isinstance(content.result, str) else json_text(content.result)
         return ToolResult(content.call_id or "", (Text(text),), state)
     pieces = (part for item in content.items if isinstance(part := part_of([item], format), Text | Media | Opaque))
     return ToolResult(content.call_id or "", tuple(pieces), state)
@@ -75,7 +76,7 @@ def part_of(contents: list[Content], format: str) -> Part:
             return Reasoning(text, "" if is_encrypted else data, data if is_encrypted else "", format)
         case "function_call" if not content.informational_only and not content.hosted:
             arguments = content.arguments or "{}"
-            body = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+            body = arguments if isinstance(arguments, str) else json_text(arguments)
             return ToolCall(content.call_id or "", content.name or "", body)
         case "data" if ";base64," in content.uri:
             head, _, data = content.uri.partition(";base64,")

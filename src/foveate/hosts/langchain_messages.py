@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
 from ..core.stamps import Usage
-from .host import source_format, usage_of_totals
+from .host import json_text, source_format, usage_of_totals
 
 __all__ = ["from_langchain", "langchain_content", "to_langchain", "usage_of"]
 
@@ -30,7 +30,7 @@ def from_langchain(message: BaseMessage, format: str) -> Message:
             content = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
             return Message("tool", (ToolResult(message.tool_call_id, content, state, message.name or ""),))
         case AIMessage():
-            calls = (ToolCall(call["id"] or "", call["name"], json.dumps(call["args"])) for call in message.tool_calls)
+            calls = (ToolCall(call["id"] or "", call["name"], json_text(call["args"])) for call in message.tool_calls)
             return Message("assistant", (*parts, *calls))
         case SystemMessage():
             return Message("system", parts)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
+from .host import json_text
 from .strands_files import file_block, media_of
 
 __all__ = ["blocks_of", "messages_of", "result_block"]
@@ -62,13 +63,13 @@ def _part(block: Block, format: str) -> Any:
         case {"text": str(text)}:
             return Text(text) if text else None
         case {"toolUse": {"toolUseId": id, "name": name, "input": arguments}}:
-            return ToolCall(id, name, json.dumps(arguments, ensure_ascii=False))
+            return ToolCall(id, name, json_text(arguments))
         case {"reasoningContent": {"reasoningText": {"text": text, **rest}}}:
             return Reasoning(text, str(rest.get("signature") or ""), "", format)
         case {"reasoningContent": {"redactedContent": bytes(data)}}:
             return Reasoning("", "", base64.b64encode(data).decode(), format)
         case {"json": value}:  # Models get this text of it.
-            return Text(json.dumps(value, ensure_ascii=False))
+            return Text(json_text(value))
         case _:
             return media_of(block) or Opaque(format, next(iter(block), ""), json.dumps(block, default=_packed))
 
