@@ -206,6 +206,55 @@ def test_a_cleared_session_begins_again():
         assert "hunter2" not in server.received[-1].body.decode()
 
 
+async def answered(session: FoveateSession, server: StubServer, text: str) -> Any:
+    """Run an agent, with a client that is closed in this event loop."""
+    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="k") as client:
+        agent = Agent(name="reader", model=OpenAIResponsesModel("gpt-5", client))
+        return await Runner.run(agent, text, **session.for_run())
+
+
+def test_what_was_popped_or_cleared_stays_away_after_a_restart(tmp_path: Path):
+    """A server makes a session for each request: without a model call, nothing of this was stored."""
+    url, model = f"sqlite:///{tmp_path}/chats.db", ScriptedModel(lambda request: say(ANSWER), "openai_responses")
+
+    async def main(server: StubServer) -> None:
+        session = FoveateSession("t1", url, window=WINDOW)
+        await answered(session, server, "Hello.")
+        await answered(session, server, "My password is hunter2.")
+        await session.pop_item()
+        await session.pop_item()
+        session.close()
+        session = FoveateSession("t1", url, window=WINDOW)
+        assert len(await session.get_items()) == 2
+        await session.clear_session()
+        session.close()
+        session = FoveateSession("t1", url, window=WINDOW)
+        assert await session.get_items() == []
+        session.close()
+
+    with StubServer(model) as server:
+        asyncio.run(main(server))
+
+
+def test_a_session_sees_what_another_process_added(tmp_path: Path):
+    url, model = f"sqlite:///{tmp_path}/chats.db", ScriptedModel(lambda request: say(ANSWER), "openai_responses")
+
+    async def main(server: StubServer) -> list[Any]:
+        sessions = [FoveateSession("t1", url, window=WINDOW) for _ in range(2)]
+        for number in range(4):
+            await answered(sessions[number % 2], server, f"Question {number}.")
+        items = await sessions[0].get_items()
+        for session in sessions:
+            session.close()
+        return items
+
+    with StubServer(model) as server:
+        items = asyncio.run(main(server))
+        assert server.illegal == []
+    assert [item["content"] for item in items if item["role"] == "user"] == [f"Question {n}." for n in range(4)]
+    assert [json.dumps(model.requests[-1]["input"]).count(f"Question {n}.") for n in range(4)] == [1] * 4
+
+
 def test_the_model_may_change_in_a_session():
     session = FoveateSession("t1", window=WINDOW)
     for api, name in ("openai_responses", "gpt-5"), ("openai", "gpt-4o"), ("openai_responses", "gpt-5-mini"):

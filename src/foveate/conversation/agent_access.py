@@ -63,6 +63,11 @@ class AgentAccess:
         with self.session.lock:
             return self.session.state.begun() <= call
 
+    def go_back(self) -> None:
+        """Go back to where the caller's list ends, which otherwise waits for the next request."""
+        with self.session.lock:
+            self.session.exchange.caller_list.depart()
+
     @property
     def answers_expand(self) -> bool:
         """Whether the model is offered the tool `expand`, and the conversation answers its calls."""

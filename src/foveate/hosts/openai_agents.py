@@ -15,6 +15,7 @@ from agents import FunctionTool, RunConfig, RunHooks
 from agents.run_config import CallModelData, ModelInputData
 
 from ..conversation import Conversation
+from ..core.stamps import Usage
 from ..errors import BadInput
 from .host import EXPAND, Host, ModelCall, logged
 from .openai_agents_requests import definitions_of, model_of, output_of, usage_of
@@ -40,8 +41,10 @@ class FoveateSession(RunHooks[Any]):
         self._host = Host(store, expand=None, **options)
         self.conversation: Conversation = self._host.conversation((session_id,), _FORMAT)
         """The conversation of foveate: `totals()`, `pin(...)`, `search(...)`, `explain(...)`."""
-        rows = self.conversation.listed()
-        self._items = list(self.conversation.format.render([row.message for row in rows]))
+        self._items: list[Any] = []
+        self._tip = ""
+        """The newest message that this session knows."""
+        self._read_again()
         self._call: ModelCall | None = None
         self._mcp_tools: list[Any] = []
         self.expand_tool = FunctionTool(
@@ -71,42 +74,56 @@ class FoveateSession(RunHooks[Any]):
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the items of the conversation, the last ones if there is a limit."""
+        await asyncio.to_thread(self._refresh)
         return list(self._items) if limit is None else self._items[-limit:] if limit > 0 else []
 
     async def add_items(self, items: list[Any]) -> None:
         """Store items that the conversation does not have yet."""
         self._items += items
-        await asyncio.to_thread(self.conversation.follow, list(self._items))
+        await asyncio.to_thread(self._follow)
 
     async def pop_item(self) -> Any:
         """Take the newest item away, and return it. The history keeps it, and the model no longer sees it."""
         if not self._items:
             return None
         item = self._items.pop()
-        await asyncio.to_thread(self.conversation.follow, list(self._items))
+        await asyncio.to_thread(self._go_back)
         return item
 
     async def clear_session(self) -> None:
         """Take all items away. The history keeps them under another name."""
         self._items.clear()
+        await asyncio.to_thread(self._go_back)
+
+    def _read_again(self) -> None:
+        rows = self.conversation.listed()
+        self._items = list(self.conversation.format.render([row.message for row in rows]))
+        self._tip = self.conversation.tip
+
+    def _refresh(self) -> None:
+        """Read the items again if another session object, such as that of another process, changed them."""
+        self.conversation.refresh()
+        if self.conversation.tip != self._tip:
+            self._read_again()
+
+    def _follow(self) -> None:
+        self.conversation.follow(list(self._items))
+        self._tip = self.conversation.tip
+
+    def _go_back(self) -> None:
+        with self.conversation._agent.lock:
+            self._follow()
+            self.conversation._agent.go_back()
+            self._tip = self.conversation.tip
 
     # ------------------------------------------------------------------------------------------------------- each call
 
     async def filter(self, data: CallModelData[Any]) -> ModelInputData:
         """Return the view in place of the items. This is the `call_model_input_filter` of a run."""
-        items, instructions = list(data.model_data.input), data.model_data.instructions
-        self._call = await asyncio.to_thread(
-            self._host.begin,
-            (self.session_id,),
-            items,
-            format=_FORMAT,
-            model=model_of(data.agent),
-            system=instructions,
-            tools=definitions_of(data.agent, self._mcp_tools),
-        )
+        self._call = await asyncio.to_thread(self._begin, data)
         if self._call is None:
             return data.model_data
-        return ModelInputData(input=self._shown(self._call), instructions=instructions)
+        return ModelInputData(input=self._shown(self._call), instructions=data.model_data.instructions)
 
     async def on_agent_start(self, context: Any, agent: Any) -> None:
         """List the tools of the agent's MCP servers, which the filter does not see, to count them."""
@@ -120,7 +137,23 @@ class FoveateSession(RunHooks[Any]):
         if self._call is not None:
             output = [item.model_dump(exclude_unset=True) for item in response.output]
             reply = {"object": "response", "output": output}
-            await asyncio.to_thread(self._call.record, reply, usage_of(response.usage))
+            await asyncio.to_thread(self._record, self._call, reply, usage_of(response.usage))
+
+    def _begin(self, data: CallModelData[Any]) -> ModelCall | None:
+        call = self._host.begin(
+            (self.session_id,),
+            list(data.model_data.input),
+            format=_FORMAT,
+            model=model_of(data.agent),
+            system=data.model_data.instructions,
+            tools=definitions_of(data.agent, self._mcp_tools),
+        )
+        self._tip = self.conversation.tip
+        return call
+
+    def _record(self, call: ModelCall, reply: Any, usage: Usage) -> None:
+        call.record(reply, usage)
+        self._tip = self.conversation.tip
 
     def _shown(self, call: ModelCall) -> list[Any]:
         """Return the view: the run's own items where they are shown unchanged, and new ones for the rest."""
