@@ -376,6 +376,18 @@ def test_a_fault_sends_the_messages_as_they_are(full_disk: None):
         assert agent.invoke(asked())["messages"][-1].text == ANSWER
 
 
+def test_a_model_whose_provider_keeps_the_history_is_left_alone():
+    model = ScriptedModel([say("Yes?"), say(ANSWER)], "openai_responses")
+    with StubServer(model) as server, pytest.warns(RuntimeWarning, match="lets the provider keep the history"):
+        llm = ChatOpenAI(model="gpt-5", base_url=f"{server.url}/v1", api_key="k", use_previous_response_id=True)
+        middleware = FoveateMiddleware(window=WINDOW)
+        agent = create_agent(llm, [read_log], middleware=[middleware], checkpointer=InMemorySaver())
+        for text in ("Hello.", QUESTION):
+            state = agent.invoke(asked(text), thread())
+    assert state["messages"][-1].text == ANSWER
+    assert len(middleware._host.conversation(("t1",))) == 0
+
+
 # --------------------------------------------------------------------------------------------------------- conversion
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)

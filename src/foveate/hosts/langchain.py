@@ -91,8 +91,11 @@ class FoveateMiddleware(AgentMiddleware):
         return await (asyncio.to_thread(self._expanded, request) if self._is_expand(request) else handler(request))
 
     def _begin(self, request: Any) -> ModelCall | None:
-        """Take over the messages of the state, and return the model call with its view."""
+        """Take over the messages of the state, and return the model call with its view; None if that fails."""
         model = request.model
+        if getattr(model, "use_previous_response_id", False):
+            self._host.warn("use_previous_response_id= lets the provider keep the history. Leave it out.")
+            return None
         return self._host.begin(
             _path_of(request.runtime, request.messages),
             request.messages,
