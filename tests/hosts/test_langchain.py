@@ -388,6 +388,27 @@ def test_a_model_whose_provider_keeps_the_history_is_left_alone():
     assert len(middleware._host.conversation(("t1",))) == 0
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_a_call_with_broken_arguments_keeps_its_result(provider: str):
+    """LangChain answers it with an error, which is illegal without the call."""
+    model = ScriptedModel([call("c9", "read_log", number=9), say(ANSWER)], provider)
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(window=WINDOW)
+        agent = agent_of(provider, server, middleware)
+        reply = AIMessage(
+            "",
+            tool_calls=[{"id": "c1", "name": "read_log", "args": {"number": 1}, "type": "tool_call"}],
+            invalid_tool_calls=[{"id": "c0", "name": "read_log", "args": '{"number": ', "error": None}],
+        )
+        results = [ToolMessage("One.", tool_call_id="c1"), ToolMessage("Broken.", tool_call_id="c0", status="error")]
+        state = agent.invoke({"messages": [HumanMessage(QUESTION), reply, *results]}, thread())
+        assert server.illegal == []
+    assert state["messages"][-1].text == ANSWER
+    assert "Broken." in str(model.requests[-1])
+    (stored,) = middleware._host.conversation(("t1",)).history(2, 2)
+    assert [call.arguments for call in stored.message.calls] == ['{"number": 1}', '{"number": ']
+
+
 # --------------------------------------------------------------------------------------------------------- conversion
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)

@@ -31,7 +31,8 @@ def from_langchain(message: BaseMessage, format: str) -> Message:
             return Message("tool", (ToolResult(message.tool_call_id, content, state, message.name or ""),))
         case AIMessage():
             calls = (ToolCall(call["id"] or "", call["name"], json_text(call["args"])) for call in message.tool_calls)
-            return Message("assistant", (*parts, *calls))
+            bad = (ToolCall(c["id"] or "", c["name"] or "", c["args"] or "") for c in message.invalid_tool_calls)
+            return Message("assistant", (*parts, *calls, *bad))
         case SystemMessage():
             return Message("system", parts)
         case _:
@@ -49,7 +50,7 @@ def to_langchain(message: Message, own: BaseMessage | None = None) -> BaseMessag
     changes: dict[str, Any] = {"content": _kept_content(_content(message), own, source)}
     if isinstance(shown, AIMessage):  # The calls that some providers also have in `additional_kwargs` are the old ones.
         others = {key: value for key, value in own.additional_kwargs.items() if key not in _RAW_CALLS}
-        changes |= {"tool_calls": shown.tool_calls, "additional_kwargs": others}
+        changes |= {"tool_calls": shown.tool_calls, "invalid_tool_calls": [], "additional_kwargs": others}
     if isinstance(shown, ToolMessage):  # The view may rename a call.
         changes["tool_call_id"] = shown.tool_call_id
     return own.model_copy(update=changes)
