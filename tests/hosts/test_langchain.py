@@ -22,6 +22,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Syst
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from pages import run_example, run_page
 from pydantic import BaseModel
 from recorded import recorded_lists
@@ -289,6 +290,45 @@ def test_a_sub_agent_has_a_conversation_of_its_own(tmp_path: Path):
     assert names[1].startswith("t1/tools:")
     with foveate.open_conversation("t1", store=url, window=WINDOW, format="anthropic") as chat:
         assert (chat.totals().calls, chat.totals(children=True).calls) == (2, 23)
+
+
+def graph_of(node: Any) -> Any:
+    """Return a graph with this node alone."""
+    graph = StateGraph(MessagesState)
+    graph.add_node("reader", node)
+    graph.add_edge(START, "reader")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def test_an_agent_in_a_graph_goes_on_in_the_next_run(tmp_path: Path):
+    """LangGraph gives each run of a node a new id, so each question had another conversation with the whole list."""
+    url = f"sqlite:///{tmp_path}/chats.db"
+    model = ScriptedModel([call("c0", "read_log", number=0), say("One."), say("Two."), say("Three.")], "openai")
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(url, window=WINDOW)
+        agent = create_agent(chat_model("openai", server.url), [read_log], middleware=[middleware])
+        graph = graph_of(agent)
+        for text in ("First.", "Second.", "Third."):
+            graph.invoke(asked(text), thread())
+        assert middleware._host.conversation(("t1", "reader")).totals().calls == 4
+        middleware.close()
+    with foveate.open_store(url) as store:
+        assert store.names("") == ["t1/reader"]
+
+
+def test_runs_of_a_node_with_lists_of_their_own_are_conversations(tmp_path: Path):
+    url, model = f"sqlite:///{tmp_path}/chats.db", ScriptedModel(lambda request: say("Done."), "openai")
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(url, window=WINDOW)
+        agent = create_agent(chat_model("openai", server.url), [read_log], middleware=[middleware])
+        graph = graph_of(lambda state: agent.invoke(asked(f"About {state['messages'][-1].text}")))
+        for text in ("a", "b", "c"):
+            graph.invoke(asked(text), thread())
+        middleware.close()
+    with foveate.open_store(url) as store:
+        names = sorted(store.names(""))
+    assert [name[:10] for name in names] == ["t1/reader", "t1/reader:", "t1/reader:"]
+    assert [len(request["messages"]) for request in model.requests] == [1, 1, 1]
 
 
 def deep_agent(server: StubServer, *middleware: Any) -> Any:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -19,6 +21,11 @@ from .host import EXPAND, Host, ModelCall, Path, wire_format
 from .langchain_messages import from_langchain, langchain_content, to_langchain, usage_of
 
 __all__ = ["FoveateMiddleware"]
+
+_TOOLS: Final = "tools:"
+"""The node in which an agent runs its tools."""
+_ENDS: Final = 8
+"""Messages of a history among which one has LangChain's id: replies that were recorded have none."""
 
 
 class FoveateMiddleware(AgentMiddleware):
@@ -37,6 +44,8 @@ class FoveateMiddleware(AgentMiddleware):
         super().__init__()
         self._name = name
         self._host = Host(store, expand=expand, **options)
+        self._beginnings: WeakKeyDictionary[Conversation, str | None] = WeakKeyDictionary()
+        """The id of the first message of a conversation of a node, before it is stored."""
         tool = StructuredTool.from_function(
             func=_never_called, name=EXPAND["name"], description=EXPAND["description"], args_schema=EXPAND["parameters"]
         )
@@ -54,7 +63,7 @@ class FoveateMiddleware(AgentMiddleware):
 
     def conversation(self, runtime: Any, messages: Sequence[BaseMessage]) -> Conversation:
         """Return the conversation of a run. Without a thread, it is named after its first message."""
-        return self._host.conversation(_path_of(runtime, messages))
+        return self._host.conversation(self._path(runtime, messages))
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Call the model with the view in place of the messages of the state."""
@@ -96,10 +105,11 @@ class FoveateMiddleware(AgentMiddleware):
         if getattr(model, "use_previous_response_id", False):
             self._host.warn("use_previous_response_id= lets the provider keep the history. Leave it out.")
             return None
+        format = wire_format(str(model._llm_type))
         return self._host.begin(
-            _path_of(request.runtime, request.messages),
+            self._path(request.runtime, request.messages, format),
             request.messages,
-            format=wire_format(str(model._llm_type)),
+            format=format,
             model=str(getattr(model, "model_name", "") or getattr(model, "model", "")).removeprefix("models/"),
             read=from_langchain,
             key=lambda message: message.id,
@@ -107,12 +117,28 @@ class FoveateMiddleware(AgentMiddleware):
             tools=[convert_to_openai_tool(tool) for tool in request.tools],
         )
 
+    def _path(self, runtime: Any, messages: Sequence[BaseMessage], format: str = "") -> Path:
+        """Return the name of a thread, and below it that of a node with an agent, or of the call of a sub-agent."""
+        path, node = _path_of(runtime, messages)
+        with suppress(Exception):  # The model call meets the fault too, and reports it.
+            if node != path and self._goes_on(self._host.conversation(node, format), messages):
+                return node
+        return path
+
+    def _goes_on(self, chat: Conversation, messages: Sequence[BaseMessage]) -> bool:
+        """Return whether these messages begin a conversation, or have one of its first or newest messages."""
+        ids, end = {message.id for message in messages}, len(chat)
+        if messages and not end:  # Runs of a node may begin at the same time: the first one gets the conversation.
+            return self._beginnings.setdefault(chat, messages[0].id) in ids
+        ends = (*chat.history(1, min(end, _ENDS)), *chat.history(max(1, end - _ENDS + 1), end))
+        return any(row.stamp.key in ids for row in ends)
+
     def _is_expand(self, request: Any) -> bool:
         return bool(self.tools) and request.tool_call["name"] == EXPAND["name"]
 
     def _expanded(self, request: Any) -> ToolMessage:
         tool_call = request.tool_call
-        result = self._host.expansion(_path_of(request.runtime, request.state["messages"]), tool_call["args"])
+        result = self._host.expansion(self._path(request.runtime, request.state["messages"]), tool_call["args"])
         status = "error" if result.state == "error" else "success"
         content = langchain_content(result.content)
         return ToolMessage(content, tool_call_id=tool_call["id"], name=EXPAND["name"], status=status)
@@ -129,12 +155,16 @@ def _record(call: ModelCall, response: Any) -> None:
             call.record(message, usage_of(message))
 
 
-def _path_of(runtime: Any, messages: Sequence[BaseMessage]) -> Path:
-    """Return the name of a thread, and below it that of the call of a sub-agent."""
+def _path_of(runtime: Any, messages: Sequence[BaseMessage]) -> tuple[Path, Path]:
+    """Return the name of a run of an agent, and the one of all runs of its node in a graph.
+
+    Each call of a tool is a list of its own, so its sub-agents have the same name in both.
+    """
     info = runtime.execution_info
     thread = (info and info.thread_id) or f"run-{messages[0].id if messages else ''}"
-    agent = info.checkpoint_ns.rpartition("|")[0] if info else ""
-    return (thread, agent) if agent else (thread,)
+    tasks = info.checkpoint_ns.split("|")[:-1] if info else []  # Each is the name of a node, a colon and a random id.
+    nodes = [task if task.startswith(_TOOLS) else task.partition(":")[0] for task in tasks]
+    return (thread, "|".join(tasks))[: 1 + bool(tasks)], (thread, "|".join(nodes))[: 1 + bool(tasks)]
 
 
 def _never_called(**arguments: Any) -> str:
