@@ -123,6 +123,15 @@ def test_a_warning_that_a_filter_makes_an_error_does_not_stop_the_run():
         assert begin(Host(), [("user", "Hello.")], model="nobody-knows-me", format="openai") is not None
 
 
+def test_the_providers_error_is_raised_if_no_smaller_view_fits(caplog: pytest.LogCaptureFixture):
+    call = begin(Host(window=16_000), [("user", "All is well. " * 400)])
+    assert call is not None
+    with pytest.raises(RuntimeError, match="too long"), caplog.at_level(logging.WARNING, "foveate"):
+        call.make_smaller(RuntimeError("prompt is too long: 2000 tokens > 500 maximum"))
+    (record,) = caplog.records
+    assert record.message.startswith("A refused prompt was not made smaller. The system prompt, the pending request")
+
+
 def lists_with_one_beginning() -> tuple[list[Item], list[Item]]:
     hello: Item = ("user", "Hello.")
     return [hello, ("assistant", "Hi."), ("user", "I am Ann.")], [hello, ("user", "I am Bob.")]

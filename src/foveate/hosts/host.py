@@ -210,12 +210,16 @@ class ModelCall:
                 yield Shown(self._items[place.items[0]], entry, place.part) if place else Shown(None, entry)
 
     def make_smaller(self, error: Exception) -> None:
-        """Make the view smaller, if the provider refused the prompt as too long. Raises any other error again."""
-        with self.chat._agent.lock:
-            if not self.chat._agent.is_newest(self.view.turn):
-                self._follow()
-            self.chat.retry_smaller(error)
-            self.view = self.chat.view
+        """Make the view smaller, if the provider refused the prompt as too long. Raises the error again otherwise."""
+        try:
+            with self.chat._agent.lock:
+                if not self.chat._agent.is_newest(self.view.turn):
+                    self._follow()
+                self.chat.retry_smaller(error)
+                self.view = self.chat.view
+        except FoveateError as reason:  # Programs and frameworks handle the provider's error.
+            _log.warning("A refused prompt was not made smaller. %s", reason)
+            raise error from None
 
     def record(self, reply: Any, usage: Usage | None = None) -> None:
         """Record a reply, an item of the framework. If that fails, the next list brings it without its usage.
