@@ -418,6 +418,20 @@ def test_former_courses_have_a_limit_and_further_ones_are_hidden(monkeypatch: py
     assert reasons[-1].endswith("the former course is hidden, since 3 are kept already.")
 
 
+def test_an_edited_message_that_comes_back_is_still_edited():
+    store = MemoryStore()
+    chat = opened(store=store)
+    mine = [user("Go."), user("My key is hunter2."), say("Thanks."), user("Next.")]
+    chat.follow(mine)
+    mine[1] = user("My key is [removed].")
+    chat.follow(mine)
+    chat.follow([mine[0], *mine[2:]])
+    assert chat.follow(mine) == Followed(restored=1)
+    for each in (chat, opened(store=store)):
+        assert texts(each.view) == texts_of(mine)
+        assert each.follow(mine) == Followed()
+
+
 def summarized(chat: Conversation, first: int, last: int, text: str) -> None:
     ids = [row.id for row in chat.history(first, last)]
     chat.edit(Summarize(Span(ids[0], ids[-1]), text))
@@ -451,6 +465,20 @@ def test_summary_of_messages_in_several_gaps_is_cancelled():
     said = [message for message in mine if message.role == "user" or not (message.calls or message.result)]
     chat.follow([*said, user("Go on.")])
     assert texts(chat.prepare()) == [*texts_of(said), "Go on."]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_summary_of_several_edited_messages_is_cancelled(count: int):
+    """A single edit may come with each list, and would write the summary again each time."""
+    chat = opened()
+    mine = [user("Go."), *(message for n in range(3) for message in (user(f"Step {n}."), say(f"Done {n}.")))]
+    chat.follow(mine)
+    summarized(chat, 2, 5, "Two steps.")
+    for n in range(count):
+        mine[1 + 2 * n] = user(f"Changed {n}.")
+    chat.follow(mine)
+    whole = ["Go.", "Two steps.", *texts_of(mine[5:])]
+    assert texts(chat.view) == (whole if count == 1 else texts_of(mine))
 
 
 def test_lists_that_take_turns_read_no_summary_of_each_other(monkeypatch: pytest.MonkeyPatch):

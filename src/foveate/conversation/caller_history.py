@@ -255,6 +255,10 @@ class CallerHistory:
         known.traits = traits_of(message, known.traits.id)
         self.keys.add(known.traits.key)
 
+    def edits_of(self, index: int) -> list[Edit]:
+        """Return the edits by which a message shows what the caller's list has in its place."""
+        return [edit for _, edit in self._callers_edits.get(index, ())]
+
     def _index_at(self, position: int) -> int:
         return bisect_left(self.known, position, key=lambda known: known.position)
 

@@ -321,6 +321,8 @@ class CallerList:
         if changes.restored:
             restored = history.runs_of(changes.restored)
             edits.append(Restore(tuple(map(_target, restored)), (), CALLER, _BACK))
+            for index in changes.restored:  # Restored as it was appended, which is not what the list has.
+                edits += history.edits_of(index)
         for _, own in changes.edited:
             edits += own
         for index in (*changes.hidden, *(index for index, _ in changes.edited)):

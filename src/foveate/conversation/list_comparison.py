@@ -49,7 +49,7 @@ class Changes(Struct):
     is_compaction: bool = False
     """Whether the list begins with a summary of the hidden messages."""
     undone: list[int] = []
-    """Hidden messages whose summaries are wrong now: the list went back, or has gaps."""
+    """Hidden and edited messages whose summaries are wrong now: the list has another course."""
 
 
 class _Gap(NamedTuple):
@@ -104,14 +104,18 @@ class Comparison:
         return changes
 
     def _undone(self) -> list[int]:
-        """Return the hidden messages; none if they are one block with others behind it, as if the caller trims."""
+        """Return the hidden and edited messages; none if the caller trims: one block is hidden, and others follow it.
+
+        A single edit may come with each list, such as that of a message with the time.
+        """
         changes = self._changes
-        if not changes.hidden:
-            return []
-        first, last = min(changes.hidden), max(changes.hidden)
-        kept = [index for index, _ in changes.shown if index > first]
-        is_trimmed = bool(kept) and min(kept) > last and not changes.restored
-        return [] if is_trimmed else list(changes.hidden)
+        edited = [index for index, _ in changes.edited]
+        if not changes.restored and len(edited) < 2:
+            first, last = min(changes.hidden, default=0), max(changes.hidden, default=-1)
+            kept = [index for index, _ in changes.shown if index > first]
+            if not changes.hidden or (kept and min(kept) > last):
+                return []
+        return [*changes.hidden, *edited]
 
     def _as_listed(self, spot: Spot) -> Spot:
         """Return the spot of a new message with its own key, although a stored reply may look like it in lists."""
