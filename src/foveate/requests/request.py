@@ -272,11 +272,19 @@ class WireRequest:
 
     def _record(self, reply: dict[str, Any], refusal: str = "") -> None:
         """Record a reply behind the list of this request. Raises ConflictError if another request moved on."""
-        session = self.chat._session
-        with session.lock:
-            id = session.exchange.record(reply, None, call=self.view.turn, refusal=refusal, after=self._place[0])
+        session, turn = self.chat._session, self.view.turn
         message, usage = self.chat.format.parse_reply(reply)
+        with session.lock:
+            id = session.exchange.record(reply, None, call=turn, refusal=refusal, after=self._place[0])
         self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
+
+    def _record_or_bill(self, reply: dict[str, Any]) -> None:
+        """Record a reply, or only its usage if another request moved on. Raises ConflictError then."""
+        try:
+            self._record(reply)
+        except ConflictError:
+            self.chat.bill(self.view.turn, self.chat.format.parse_reply(reply)[1])
+            raise
 
     def _expand(self, reply: dict[str, Any]) -> bool:
         """Record a reply that only asks to expand something. Return whether a follow-up is prepared."""
@@ -313,11 +321,11 @@ class WireRequest:
         self._expansions += more
         try:
             if not more:
-                self._record(reply)
+                self._record_or_bill(reply)
                 return False
             if not self._expand(reply):
                 return False
-        except Exception as error:  # The next list brings the reply again; only its usage is missing.
+        except Exception as error:  # The next list brings the reply again.
             is_conflict = isinstance(error, ConflictError)
             reason = f"Another request of {self.chat.name!r} went on first." if is_conflict else str(error)
             unexpected = None if isinstance(error, FoveateError) else error
