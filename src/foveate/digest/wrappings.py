@@ -21,7 +21,7 @@ _MOST_AROUND = 3
 """Wrappings around each other that are removed: a server's text in the JSON of a client, and so on."""
 _NO_OUTPUT = "no output"
 _SAYS_NO_OUTPUT = ("(Bash completed with no output)", "(no output)")
-"""What Claude Code and others show in place of an empty output."""
+"""Texts of Claude Code and others in place of an empty output."""
 
 _COMMAND = re.compile(
     r"(?:Command: [\s\S]{0,4000}?\n(?=Chunk ID: |Wall time|Process |Exit code))?"

@@ -119,7 +119,7 @@ _INQUIRES = re.compile(
     r"(?:check|see|verify|confirm|find out|look) (?:if|whether|what|why|how|where|into|at)\b",
     re.IGNORECASE,
 )
-"""The beginning of a request to explain or to find out something: what it quotes binds nobody."""
+"""The beginning of a request to explain or to find out something: what it quotes does not bind."""
 _OWN_DUTY = re.compile(
     r"\bi (?:(?:also|really|just|still|only|then|now) )?(?:(?:have|need|had|got) to"
     r"|(?:always|never|don['’]?t|can['’]?t|cannot)(?! (?:want|need|accept|allow|approve|like)))\b",
