@@ -613,21 +613,23 @@ def read(name: str, text: str) -> list[Message]:
 
 def test_a_line_that_is_no_title_stays_in_its_section():
     """Else the lines below it would belong to no section in the next digest, and become values."""
-    page = "#### 5. load_config reads\n#include <load_config.h>\nload_config = 17 in the file"
+    page = "#### 5. load_config reads\n#include <load_config.h>\nload_config = 17 # in the file"
     history = [user("Mend load_config."), *read("notes.md", page), assistant("load_config is in load_config.h")]
     first = digest_messages(history, 2_000)
     assert "5. load_config reads\n#include <load_config.h>" in first
     second = read_sections(digest_messages([user("Go on.")], 2_000, previous=first))
-    assert "load_config = 17 in the file" in second["Files and identifiers"]
+    assert "load_config = 17 # in the file" in second["Files and identifiers"]
     assert "Values" not in second
 
 
 def test_numbers_of_a_file_viewer_are_left_out():
     page = "\n".join(f"  {number:>4}→\tvalue_{number} = load_config({number})" for number in range(70, 90))
+    page += "\n    90→\tload_config moves step 3→4"
     history = [user("Mend load_config."), *read("a.py", page), assistant("It is value_79 of load_config.")]
     text = digest_messages(history, 2_000)
     assert "value_79 = load_config(79)" in text
-    assert "→" not in text
+    assert "\nload_config moves step 3→4" in text
+    assert text.count("→") == 1
 
 
 def test_a_line_that_is_a_name_alone_is_listed_among_the_names():

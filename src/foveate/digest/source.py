@@ -19,7 +19,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _UNSEEN_BYTES = bytes(byte for byte in range(128) if _UNSEEN.match(chr(byte)))
 _VIEWED = re.compile(r"[ ]*(\d+)(?:→|\t|: |:|-|\| ?)")
-_NUMBER = re.compile(r"\s*\d+(?:→|\t|: (?= ))")
+_NUMBER = re.compile(r"\A\s*\d+(?:→|\t|: (?= ))")
 """A number before one line. Behind a colon, only an indented line shows that it is one."""
 _BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
 
@@ -113,7 +113,7 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
 
 def plain_line(line: str) -> str:
     """Return a line with single spaces, without the number that a file viewer printed before it."""
-    return " ".join(_NUMBER.sub("", line, count=1).split())
+    return " ".join(_NUMBER.sub("", line).split())
 
 
 def remove_numbers(source: Source) -> None:

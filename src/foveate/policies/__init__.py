@@ -91,6 +91,8 @@ PRESET_NAMES = (
 are presets.
 """
 
+_WITH_STATE = ("recap",)
+"""Presets with a policy that remembers what it has reported. Conversations do not share it."""
 _MODULES = {
     "RECAP_INSTRUCTION": "recaps",
     "PluginRetention": "block_retention",
@@ -134,7 +136,8 @@ def load_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
 
     Conversations share those of a shipped preset. Raises BadSetting if the preset does not exist or is not valid.
     """
-    return _shipped_policies(name) if name in PRESET_NAMES else _read_policies(name)
+    is_shared = name in PRESET_NAMES and name not in _WITH_STATE
+    return _shipped_policies(name) if is_shared else _read_policies(name)
 
 
 @cache

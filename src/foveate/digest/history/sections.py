@@ -83,4 +83,5 @@ def read_sections(text: str) -> Mapping[str, list[str]]:
 
 def without_title(line: str) -> str:
     """Return a line of a section without the marks of a title: else it would begin another section."""
-    return _TITLE.sub("", line, count=1)
+    marks = _TITLE.match(line)
+    return line[marks.end() :] if marks else line
