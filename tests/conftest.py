@@ -27,7 +27,7 @@ pytest.register_assert_rewrite(*(f"foveate.testing.{path.stem}" for path in _CON
 # busy machine is not a bug. A test that needs more or fewer examples scales `settings.default.max_examples`.
 BASE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("quick", BASE, max_examples=30, derandomize=True)
-settings.register_profile("thorough", BASE, max_examples=120, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("thorough", BASE, max_examples=80, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("thorough" if os.environ.get("FOVEATE_THOROUGH") else "quick")
 
 # Hypothesis also draws constants that it finds in the modules imported so far. Which modules these are depends on the
