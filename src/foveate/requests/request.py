@@ -105,7 +105,7 @@ class WireRequest:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
         self._api, self._body, self._fields = api, body, fields
         self._adds_marks, self._window = adds_marks, window
-        self._raws, self._messages = _messages(api, body)
+        self._raws, messages = _messages(api, body)
         self._system = body.value(api.system) if api.system else None
         if not isinstance(self._system, str | list | None):
             raise BadInput(f"{api.system} is neither a text nor a list. Correct it: the provider refuses it too.")
@@ -128,7 +128,7 @@ class WireRequest:
         self._expansions = 0
         self._answered: list[AnsweredCall] = []
         self._failure = ""  # Why the newest reply, which asked to expand something, is not continued
-        self._prepare(self._messages)
+        self._prepare(messages)
         ours = frozenset(name for name in NAMES if chat.answers(name))
         self._answer = Answer(api.format, ours.__contains__ if ours else None)
 
@@ -165,7 +165,7 @@ class WireRequest:
         with chat._agent.lock:
             chat.refresh()
             if (chat.tip, chat.view.turn) != self._place:
-                self._prepare(self._messages)
+                self._prepare(_messages(self._api, self._body)[1])
             yield
 
     # -------------------------------------------------------------------------------------------------------- writing
