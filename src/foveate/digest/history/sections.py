@@ -65,7 +65,7 @@ REFERRED = "Still referred to: "
 BULLET = "- "
 BETWEEN = " · "
 """Stands between older statements that one later statement may replace."""
-_TITLE = re.compile(r"#+(?:(?<=##)|\s)\s*")
+_TITLE = re.compile(r"(?:##+|#\s)\s*")
 """The marks of a title. One mark needs a space: `#include` is code."""
 
 

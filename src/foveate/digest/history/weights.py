@@ -108,15 +108,15 @@ _TASTE = re.compile(
 )
 """A sentence about the user's own taste is no rule."""
 _INQUIRES = re.compile(
-    r"\W*(?:(?:now|and|but|so|also|ok(?:ay)?|please|first|then|dann|und|aber|bitte|et|y|e)\b\W*)*"
+    r"\W*(?:(?:now|and|but|so|also|ok(?:ay)?|please|first|then|dann|und|aber|bitte|et|y|e)\b\W*)*(?:"
     r"(?:(?:can|could|would|will) (?:you|y?u|we) )?(?:please |also |now )*"
-    r"(?:explain|clarify|elaborate|tell me (?:what|why|how|where|when|if|whether|about)"
+    r"(?:explain|clarify|elaborate|tell me (?:what|why|how|where|when|if|whether|about))"
+    r"|(?:can|could) (?:you|we) (?:please |also |now )*"
+    r"(?:check|see|verify|confirm|find out|look) (?:if|whether|what|why|how|where|into|at)\b"
     r"|(?:kannst|könntest) du\b.{0,60}?\b(?:erklären|erläutern)\b|erklär\w* (?:mir|bitte|uns)"
     r"|(?:(?:peux|pouvez|pourrais|pourriez)-(?:tu|vous) )?(?:m['’]|nous )?expli(?:que|quer|quez)\b"
     r"|(?:(?:puedes|podrías|podes|pode|poderia|puoi|potresti) )?(?:me )?(?:expl[ií]ca\w*|spieg\w+)\b"
-    r"|объясни\w*)"
-    r"|\W*(?:(?:now|and|but|so|also|ok(?:ay)?)\b\W*)*(?:can|could) (?:you|we) (?:please |also |now )*"
-    r"(?:check|see|verify|confirm|find out|look) (?:if|whether|what|why|how|where|into|at)\b",
+    r"|объясни\w*)",
     re.IGNORECASE,
 )
 """The beginning of a request to explain or to find out something: what it quotes does not bind."""
