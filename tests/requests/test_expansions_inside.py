@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from foveate.core.edits import CALLER
 from foveate.requests.events import EventSplitter, StreamEvent, write_event
 from foveate.requests.request import MAX_EXPANSIONS, NotContinued, WireRequest
 from foveate.requests.splice_anthropic import AnthropicSplice
+from foveate.stores.memory import MemoryStore
 from foveate.testing import say
 from foveate.testing.responses import events
 
@@ -436,6 +439,82 @@ def test_a_reply_is_stored_behind_its_own_question(format: str, caplog: pytest.L
     client.ask()
     sent = said(client.model.requests[-1])
     assert [sent.count(text) for text in ("First?", "One.", "Second?", "Two.")] == [1, 1, 0, 0]
+
+
+class Interrupted:
+    """A store before whose n-th operation another process acts."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store, self._left, self._act = store, 0, lambda: None
+
+    def interrupt(self, n: int, act: Callable[[], object]) -> None:
+        """Call `act` before the n-th operation from now."""
+        self._left, self._act = n, act
+
+    def has_waited(self) -> bool:
+        """Whether there were fewer operations."""
+        return self._left > 0
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+
+        def run(*arguments: Any, **options: Any) -> Any:
+            self._left -= 1
+            if self._left == 0:
+                self._act()
+            return method(*arguments, **options)
+
+        return run
+
+
+@pytest.mark.parametrize("question", ["First?", "Second?"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_another_process_goes_on_at_any_moment_of_an_expansion(format: str, question: str):
+    """Two agents whose lists begin alike, such as forks of one session, meet in the same conversation."""
+    for n in range(1, 200):
+        plain = MemoryStore()
+        store: Any = Interrupted(plain)
+        client = begun(format, expansion("e1"), store=store)
+        other = Client(format, [say("Two.")], store=plain)
+        other.items = [*client.items, {"role": "user", "content": question}, {"role": "user", "content": "Other?"}]
+        client.say("First?")
+        request = client.request()
+        reply = client.model.answer(json.loads(request.content)).response
+        store.interrupt(n, other.ask)
+        with suppress(NotContinued):
+            assert request.received(json.dumps(reply).encode()) is None
+            sent = said(json.loads(request.content))
+            assert [sent.count(text) for text in ("First?", '"e1"', "Other?", "Two.")] == [1, 2, 0, 0]
+        if store.has_waited():
+            break
+        other.say("Go on.")
+        sent = said(json.loads(other.request().content))
+        assert [sent.count(text) for text in ("Other?", "Two.")] == [1, 1]
+        if question != "First?":  # Behind the same question, the expansion belongs to both lists.
+            assert '"e1"' not in sent
+    else:
+        pytest.fail("There is no end of operations.")
+    assert n > 5
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_another_process_goes_on_at_any_moment_of_planning(format: str):
+    for n in range(1, 200):
+        plain = MemoryStore()
+        store: Any = Interrupted(plain)
+        client = begun(format, store=store)
+        other = Client(format, [say("Two.")], store=plain)
+        other.items = [*client.items, {"role": "user", "content": "Second?"}]
+        client.give(LOG)  # There is a result to shorten.
+        client.say("First?")
+        store.interrupt(n, other.ask)
+        sent = said(json.loads(client.request().content))
+        assert [sent.count(text) for text in ("First?", "Second?", "Two.")] == [1, 0, 0]
+        if store.has_waited():
+            break
+    else:
+        pytest.fail("There is no end of operations.")
+    assert n > 2
 
 
 @pytest.mark.parametrize("format", FORMATS)

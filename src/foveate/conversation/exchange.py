@@ -22,7 +22,7 @@ from ..core.sizes import tokens_of
 from ..core.stamps import Stop, Usage
 from ..core.view import View
 from ..core.wire import plain_message
-from ..errors import BadInput, BadMessage, StoreError
+from ..errors import BadInput, BadMessage, ConflictError, StoreError
 from ..expand.expander import Expander
 from ..expand.tool import NAMES, TOOL, offers_expand, own_names, with_instruction, with_tool
 from ..policies.message_terms import Terms, unfollowed_terms
@@ -38,7 +38,7 @@ from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .replies import Replies
 from .request_items import ItemWriter, RequestItems
-from .state import State
+from .state import ATTEMPTS, State
 from .weak_methods import weakly
 
 __all__ = ["Exchange", "ModelChoice"]
@@ -138,9 +138,9 @@ class Exchange:
             marked.append(ReadMessage(message, replace(facts, expanded=expanded) if expanded else facts))
         return marked
 
-    def say(self, message: Message, facts: MessageFacts) -> None:
+    def say(self, message: Message, facts: MessageFacts, after: str | None = None) -> None:
         """Append a message that the caller's own list lacks."""
-        self._add([message], None, facts)
+        self._add([message], after, facts)
 
     def follow(
         self,
@@ -191,7 +191,9 @@ class Exchange:
     ) -> View:
         """Append the new tail of a caller's list, plan, commit and check; return the view of the next request.
 
-        `may_expand`: False if this request does not offer the tool `expand`, although the conversation does.
+        `may_expand`: False if this request does not offer the tool `expand`, although the conversation does. The view
+        shows the list even if another writer changed the conversation meanwhile. Raises ConflictError if others keep
+        doing that.
         """
         if isinstance(messages, list | tuple) and all(map(_is_system, messages)):
             # Following it would hide the rest of the history.
@@ -203,13 +205,18 @@ class Exchange:
         self._choice, self._may_expand = choice, may_expand
         system, tools = validate.system_prompt(system), validate.tools(tools)  # SDKs pass None for no tools.
         self.weigh(system, tools)
-        if messages is not None:
-            self.follow(messages)
-        self.caller_list.depart()
-        self._offer, self._own_names, self._has_offer = (system, tools), own_names(tools), True
-        self._answer_expand()  # For replies that were appended, or after a crash.
-        self._add_to_results()
-        return self._planned()
+        for _ in range(ATTEMPTS):
+            if messages is not None:
+                self.follow(messages)
+            self.caller_list.depart()
+            known = self._state.news
+            self._offer, self._own_names, self._has_offer = (system, tools), own_names(tools), True
+            self._answer_expand()  # For replies that were appended, or after a crash.
+            self._add_to_results()
+            view = self._planned()
+            if messages is None or self._state.news == known:
+                return view
+        raise ConflictError(f"Other writers kept changing {self._state.head.name!r}. Send the list again later.")
 
     def prepare_again(self) -> View:
         """Prepare a request with the system prompt and tools of the last one."""
@@ -308,9 +315,9 @@ class Exchange:
         """Return whether the conversation answers the calls of a tool in the reply to the last request."""
         return tool in NAMES and self.answers_expand and tool not in self._own_names
 
-    def _answer_expand(self, refusal: str = "") -> None:
+    def _answer_expand(self, refusal: str = "", reply: str | None = None) -> None:
         if self.answers_expand:
-            self.expander.answer_open(self._own_names, refusal)
+            self.expander.answer_open(self._own_names, refusal, reply)
 
     def _add_to_results(self) -> None:
         """Append what plugins add to tool results that the coming call is the first to show."""
@@ -374,7 +381,8 @@ class Exchange:
 
         `interrupted`: the caller stopped the reply, which may be None; "" is returned if nothing of it had arrived.
         `refusal`: the answer to each of its calls of `expand`, in place of an original. `after`: the message that it
-        answers; other messages behind that raise ConflictError.
+        answers; other messages behind that, or behind the reply before its calls of `expand` are answered, raise
+        ConflictError.
         """
         validate.integer("call= (the number of a model call)", call)
         validate.instance("interrupted=", interrupted, bool, "True or False")
@@ -417,7 +425,7 @@ class Exchange:
         ids = self.append(message, after, facts)
         state.limits.answered()
         if not interrupted:  # Policies may call a model, and the caller wants to stop. The next prompt plans.
-            self._after_reply(refusal)
+            self._after_reply(refusal, None if after is None else ids[-1])
         self._reporter.observer.count()
         return ids[-1]
 
@@ -437,12 +445,17 @@ class Exchange:
             output=output if used.output is None else used.output,
         )
 
-    def _after_reply(self, refusal: str) -> None:
-        """Answer the calls of `expand`, and let policies plan. The reply is stored even if that fails."""
+    def _after_reply(self, refusal: str, reply: str | None) -> None:
+        """Answer the calls of `expand`, and let policies plan. The reply is stored even if that fails.
+
+        `reply`: its id, if the answers must stand directly behind it; other messages there raise ConflictError.
+        """
         name = self._state.head.name
         try:
-            self._answer_expand(refusal)
+            self._answer_expand(refusal, reply)
         except StoreError as error:
+            if reply is not None and isinstance(error, ConflictError):
+                raise
             _log.warning("%s: the next prompt answers the calls of expand: %s", name, error)
         before, places = self._state.head.number, self._reporter.places()
         try:

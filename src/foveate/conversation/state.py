@@ -90,6 +90,8 @@ class State:
         """The checker of the provider's rules."""
         self.calls = ModelCalls()
         """The model calls of this process."""
+        self.news = 0
+        """How often something was read that another writer did."""
         self._plain = PlainEntries()
         self._store = store
         self._caller = caller
@@ -240,6 +242,7 @@ class State:
             else:
                 self.move_on(tail)
                 return
+        self.news += 1
         self.head = self.store.open(self.head.tenant, self.head.name, create=False)
         self.follow_head()
 
@@ -249,9 +252,11 @@ class State:
         known, self.head = self.head, tail.head
         is_same = (known.root, known.branch, known.erased) == (tail.head.root, tail.head.branch, tail.head.erased)
         if not (is_in_step and is_same):
+            self.news += 1
             self.follow_head()
             return
         rows, records = tail.rows(), [record for _, record in tail.records()]
+        self.news += len(rows) > len(own) or bool(records)
         projection = self.projection.copy() if records else self.projection  # Folding a record may need the store.
         first = tail.head.position - len(own)
         for item in in_order(rows, records):

@@ -23,7 +23,7 @@ from ..core.messages import Content, Message, Reasoning, State, Text, ToolCall, 
 from ..core.sizes import tokens_of
 from ..core.stamps import Expansion
 from ..core.view import Entry, View
-from ..errors import BadInput, FoveateError, MissingExtra, NotExpandable, StoreError
+from ..errors import BadInput, ConflictError, FoveateError, MissingExtra, NotExpandable, StoreError
 from ..ports import StoredMessage
 from .excerpts import Excerpt, Find, count_lines, items, lines, matches
 from .items import items_of
@@ -88,7 +88,8 @@ class _Answer(NamedTuple):
 class Expander:
     """Expands for one conversation.
 
-    `add` appends a message with facts, and `expand` shows an original in its place; both report their events.
+    `add` appends a message with facts behind a message (None: at the end, wherever that is), and `expand` shows an
+    original in its place; both report their events.
     `has_floor`: whether the conversation is kept within its window.
     """
 
@@ -98,7 +99,7 @@ class Expander:
         editor: Editor,
         options: ExpandOptions,
         *,
-        add: Callable[[Message, MessageFacts], None],
+        add: Callable[[Message, MessageFacts, str | None], None],
         expand: Callable[[str | int, str], Message],
         has_floor: bool,
     ) -> None:
@@ -171,20 +172,26 @@ class Expander:
                 break
         return results
 
-    def answer_open(self, own: Set[str], refusal: str = "") -> None:
+    def answer_open(self, own: Set[str], refusal: str = "", reply: str | None = None) -> None:
         """Answer the calls of the newest reply that are for this tool. `own`: names that the host's own tools have.
 
-        `refusal`: the answer to all of them, in place of an original.
+        `refusal`: the answer to all of them, in place of an original. `reply`: the id of the reply, if the answers must
+        stand behind it; raises ConflictError if other messages do.
         """
         self._state.follow_head()
+        if reply is not None and self._state.head.tip != reply:
+            raise ConflictError(f"Another writer extended {self._state.head.name!r} first. Send the whole list again.")
         if not any(call.name in NAMES for call in self._state.projection.newest_calls()):
             return  # As after most replies.
         for call in self.open_calls():
             if call.name in NAMES and call.name not in own:
-                self.answer(call, refusal)
+                self.answer(call, refusal, after=None if reply is None else self._state.head.tip)
 
-    def answer(self, call: ToolCall, refusal: str = "") -> ToolResult:
-        """Append the result of a call, and return it. `refusal`: its text, in place of an original."""
+    def answer(self, call: ToolCall, refusal: str = "", after: str | None = None) -> ToolResult:
+        """Append the result of a call, and return it. `refusal`: its text, in place of an original.
+
+        `after`: the message that it follows; other messages behind that raise ConflictError.
+        """
         state: State = "ok"
         try:
             if refusal:
@@ -197,7 +204,7 @@ class Expander:
                 _log.exception("%s: a call of %s failed", self._state.head.name, call.name)
             content, expanded, state = (Text(_refusal(error)),), Expansion("refused"), "error"
         result = ToolResult(call.call_id, content, state)
-        self._add_derived(Message("tool", (result,)), expanded)
+        self._add_derived(Message("tool", (result,)), expanded, after)
         return result
 
     def expansion(self, arguments: object) -> ToolResult:
@@ -334,10 +341,10 @@ class Expander:
         binds = state.profile.binds_reasoning
         return cheaper_place(view, state.prepared, handle.first, handle.last, binds_reasoning=binds)
 
-    def _add_derived(self, message: Message, expanded: Expansion) -> None:
+    def _add_derived(self, message: Message, expanded: Expansion, after: str | None = None) -> None:
         from ..conversation.append import MessageFacts
 
-        self._add(message, MessageFacts(origin="derived", expanded=expanded))
+        self._add(message, MessageFacts(origin="derived", expanded=expanded), after)
 
 
 def _original_of(row: StoredMessage, handle: Handle) -> Message:

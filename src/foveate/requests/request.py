@@ -270,13 +270,17 @@ class WireRequest:
             return rest
         return rest + (self._answer.failure(503, self._failure.encode()) if self._failure else self._answer.close())
 
-    def _record(self, reply: dict[str, Any], refusal: str = "") -> None:
-        """Record a reply behind the list of this request. Raises ConflictError if another request moved on."""
+    def _record(self, reply: dict[str, Any], refusal: str = "") -> str:
+        """Record a reply behind the list of this request; return its id.
+
+        Raises ConflictError if another request moved on.
+        """
         session, turn = self.chat._session, self.view.turn
         message, usage = self.chat.format.parse_reply(reply)
         with session.lock:
             id = session.exchange.record(reply, None, call=turn, refusal=refusal, after=self._place[0])
         self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
+        return id
 
     def _record_or_bill(self, reply: dict[str, Any]) -> None:
         """Record a reply, or only its usage if another request moved on. Raises ConflictError then."""
@@ -292,16 +296,27 @@ class WireRequest:
         for attempt in range(_ATTEMPTS):
             with self._resumed():
                 try:
-                    self._record(reply, refusal)
+                    id = self._record(reply, refusal)
+                    if self._expansions > MAX_EXPANSIONS + 1:
+                        return False
+                    self._prepare()
+                    self._require_newest(id)
                 except (ConflictError, BadInput):  # A request of another process moved on, or departed from the place.
                     if attempt == _ATTEMPTS - 1:
                         raise
+                    self._place = "", 0  # Take the list over again.
                     continue
-                if self._expansions > MAX_EXPANSIONS + 1:
-                    return False
-                self._prepare()
                 return True
         return False
+
+    def _require_newest(self, reply: str) -> None:
+        """Raise ConflictError if the view does not end with this reply and its results."""
+        for entry in reversed(self.view.entries):
+            if entry.id == reply:
+                return
+            if entry.stamp.origin not in ("tool", "derived", "plugin"):
+                break
+        raise ConflictError(f"Another request of {self.chat.name!r} went on first.")
 
     def take_answered(self) -> list[AnsweredCall]:
         """Return the calls whose replies were recorded since the last time."""
