@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from foveate import StoreError, View, open_async_conversation, open_conversation
+from foveate import StoreError, Text, View, open_async_conversation, open_conversation
 from foveate.core.summaries import read_answer
-from foveate.edits import Hide, Pin, Span, Summarize, Target, Task
+from foveate.edits import Hide, Pin, Replace, Span, Summarize, Target, Task
 from foveate.errors import BadSetting, NoSummary
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -301,6 +303,33 @@ def test_policy_that_returns_something_else_is_named(returned: object):
     chat.append("Hi.")
     with pytest.raises(BadSetting, match=r"broken returned .*Return edits"):
         chat.prepare()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda id: Hide((Target(id),)),
+        lambda id: Summarize("m1", "In short."),
+        lambda id: Summarize(Span(id, id), "In short.", keep=(3,)),
+        lambda id: Replace(Target(id), ("text",)),
+        lambda id: Replace(Target(id), (Text("text"),), reason=5),
+        lambda id: Pin(Target(id, ("first",))),
+        lambda id: Task("broken", "ready"),
+        lambda id: Hide(Target(b"m1")),
+    ],
+)
+def test_an_edit_that_no_store_could_read_back_is_refused(wrong: Callable[[str], Any], tmp_path: Path):
+    """Stored, it would make the conversation unreadable."""
+
+    def broken(view: View) -> list[Any]:
+        return [wrong(view.entries[0].id)]
+
+    store = SqliteStore(tmp_path / "chats.db")
+    chat = opened(policy=(broken,), store=store)
+    chat.append("Hi.")
+    with pytest.raises(BadSetting, match="broken returned a wrong edit"):
+        chat.prepare()
+    assert texts(opened(store=store).prepare()) == ["Hi."]
 
 
 def test_uncallable_or_unknown_summarizer_is_refused():

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ..conversation import validate
 from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolResult
+from ..core.stored_form import stored_message
 from ..errors import BadInput, BadMessage
 from .mcp_results import read_mcp_result
 from .tools import ToolFailed
@@ -56,7 +56,7 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
     try:
         content, state = _parts_of(value)
         # A part with a field of the wrong kind would be stored, and never be read again.
-        read = validate.message(Message("tool", (ToolResult("", content, state),))).result
+        read = stored_message(Message("tool", (ToolResult("", content, state),))).result
     except BadMessage as error:
         raise _unusable(value, "cannot be read", error) from error
     except BadInput:

@@ -9,6 +9,7 @@ import msgspec
 
 from ..core.messages import Message, Part, ToolResult
 from ..core.metadata import is_metadata
+from ..core.stored_form import stored_message
 from ..core.wire import plain_message
 from ..errors import BadMessage
 from ..ports import Format
@@ -35,7 +36,7 @@ class MessageReader:
         No provider takes it as a key of a message.
         """
         if isinstance(value, Message):
-            return [ReadMessage(validate.message(value))]
+            return [ReadMessage(stored_message(value))]
         if isinstance(value, Part):
             maker = "tool_result(call_id, text)" if isinstance(value, ToolResult) else "user(text, media)"
             kind = type(value).__name__

@@ -22,6 +22,7 @@ from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
 from ..core.planner import Policy
 from ..core.projection import Projection
 from ..core.stamps import Stamp
+from ..core.stored_form import stored_message
 from ..errors import BadSetting
 from . import validate
 from .append import MessageFacts
@@ -291,7 +292,7 @@ def _checked(additions: object) -> tuple[AdditionalContent, ...]:
     contents: list[AdditionalContent] = []
     for one in _as_list(additions):
         content = one if isinstance(one, AdditionalContent) else _content(one)
-        validate.message(Message("user", content.blocks))
+        stored_message(Message("user", content.blocks))
         contents.append(replace(content, content=content.blocks))
     return tuple(contents)
 

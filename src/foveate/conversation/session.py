@@ -19,6 +19,7 @@ from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
 from ..core.stamps import Lease, Stamp, Usage, is_interrupted
+from ..core.stored_form import stored_edits
 from ..core.summaries import replace_surrogates
 from ..errors import BadInput, BadSetting, NoSuchConversation
 from ..expand.excerpts import Excerpt, read_range
@@ -154,7 +155,7 @@ class Session:
 
     def edit(self, edits: Sequence[Edit], author: str = "edit") -> Receipt:
         """Commit edits, and report them."""
-        checked = validate.edits(tuple(edits))
+        checked = stored_edits(tuple(edits))
         places = self.reporter.places()
         return self._reported(self.editor.edit(checked, author), places)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import BadSetting, DoesNotFit
+from ..errors import BadEdit, BadSetting, DoesNotFit
 from .budget import NEAR, aim_at, measure_excess
 from .economy import is_cold
 from .edits import (
@@ -37,6 +37,7 @@ from .edits import (
 from .plurals import plural
 from .projection import Projection
 from .rendering import can_apply
+from .stored_form import stored_edits
 from .summaries import Answer, NeedsSummary, SummaryRequest
 from .view import Entry, View
 
@@ -305,11 +306,19 @@ def _checked(policy: Policy, returned: Iterable[Edit | NeedsSummary]) -> list[Ed
         if isinstance(returned, Iterable):
             raise  # Raise an error inside the policy unchanged.
         items = [returned]
-    for item in items:
-        if not isinstance(item, Edit | NeedsSummary):
-            name = getattr(policy, "__qualname__", type(policy).__name__)
-            raise BadSetting(f"Policy {name} returned {item!r:.60}. Return edits, or () for none.")
-    return items
+    return [item if isinstance(item, NeedsSummary) else _checked_edit(policy, item) for item in items]
+
+
+def _checked_edit(policy: Policy, item: Any) -> Edit:
+    """Return an edit as a store reads it back. Another value, or a wrong field, is a fault of the policy."""
+    name = getattr(policy, "__qualname__", type(policy).__name__)
+    if not isinstance(item, Edit):
+        raise BadSetting(f"Policy {name} returned {item!r:.60}. Return edits, or () for none.")
+    try:
+        (edit,) = stored_edits((item,))
+    except BadEdit as error:
+        raise BadSetting(f"Policy {name} returned a wrong edit. {error}") from error
+    return item if edit == item else edit
 
 
 def _is_smaller(after: View, before: View) -> bool:
