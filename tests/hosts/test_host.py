@@ -6,14 +6,18 @@ import logging
 import re
 import threading
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sweeps import Interrupted
 
-from foveate import Conversation, Message, Text, Usage
+from foveate import Message, Text, Usage
+from foveate.conversation.caller_list import CallerList
 from foveate.errors import BadSetting
 from foveate.hosts.host import Host, ModelCall, json_text, logged, tool_definition, usage_of_totals, wire_format
+from foveate.stores.memory import MemoryStore
 
 Item = tuple[Any, str]
 
@@ -144,19 +148,36 @@ def shown(call: ModelCall) -> list[Item]:
 def test_a_run_that_begins_meanwhile_changes_no_view(monkeypatch: pytest.MonkeyPatch):
     """Otherwise a model gets the messages of another list, or a result without its call."""
     host, (ann, bob) = Host(window=16_000), lists_with_one_beginning()
-    prepare, other = Conversation.prepare, threading.Thread(target=lambda: begin(host, bob))
+    depart, other = CallerList.depart, threading.Thread(target=lambda: begin(host, bob))
 
-    def late(chat: Conversation, **keywords: Any) -> Any:
+    def late(list_: CallerList) -> None:
         if other.ident is None:
             other.start()
             other.join(0.5)
-        return prepare(chat, **keywords)
+        depart(list_)
 
-    monkeypatch.setattr(Conversation, "prepare", late)
+    monkeypatch.setattr(CallerList, "depart", late)
     call = begin(host, ann)
     other.join()
     assert call is not None
     assert shown(call) == ann
+
+
+def test_a_run_of_another_process_changes_no_view():
+    ann, bob = lists_with_one_beginning()
+    ann += [("assistant", LONG), ("user", "Go on.")] * 20  # To shorten.
+    for n in range(1, 200):
+        store: Any = Interrupted(MemoryStore())
+        store.interrupt(n, partial(begin, Host(store.plain, window=16_000), bob))
+        call = begin(Host(store, window=16_000), ann)
+        assert call is not None
+        assert ("user", "I am Ann.") in shown(call)
+        assert ("user", "I am Bob.") not in shown(call)
+        if store.has_waited():
+            break
+    else:
+        pytest.fail("There is no end of operations.")
+    assert n > 2
 
 
 def test_a_smaller_view_is_one_of_the_own_list():

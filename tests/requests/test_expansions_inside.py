@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeps import Interrupted
 
 from foveate import Message, ToolCall
 from foveate.conversation.request_items import _Written
@@ -439,32 +439,6 @@ def test_a_reply_is_stored_behind_its_own_question(format: str, caplog: pytest.L
     client.ask()
     sent = said(client.model.requests[-1])
     assert [sent.count(text) for text in ("First?", "One.", "Second?", "Two.")] == [1, 1, 0, 0]
-
-
-class Interrupted:
-    """A store before whose n-th operation another process acts."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store, self._left, self._act = store, 0, lambda: None
-
-    def interrupt(self, n: int, act: Callable[[], object]) -> None:
-        """Call `act` before the n-th operation from now."""
-        self._left, self._act = n, act
-
-    def has_waited(self) -> bool:
-        """Whether there were fewer operations."""
-        return self._left > 0
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._store, name)
-
-        def run(*arguments: Any, **options: Any) -> Any:
-            self._left -= 1
-            if self._left == 0:
-                self._act()
-            return method(*arguments, **options)
-
-        return run
 
 
 @pytest.mark.parametrize("question", ["First?", "Second?"])

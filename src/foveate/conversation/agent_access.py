@@ -14,6 +14,7 @@ from ..core.messages import Message
 from ..core.profiles import Profile, window_of
 from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..core.stamps import Usage
+from ..core.view import View
 from ..expand.excerpts import Excerpt
 from ..ports import Database, Head, Observer
 from . import validate
@@ -89,6 +90,20 @@ class AgentAccess:
         checked = facts_of(**facts, step=step)
         with self.session.lock, self.session.exchange.owned_by(owner):
             return self.session.exchange.append(message, after, checked)
+
+    def prepare(
+        self,
+        messages: Sequence[Any],
+        read: Callable[[Any], object] | None,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        model: str | None = None,
+        window: int | None = None,
+    ) -> View:
+        """Return the view of the next request, as `Conversation.prepare` does. `read`: as for `Conversation.follow`."""
+        with self.session.lock:
+            return self.session.exchange.prepare(system, tools, messages, (model, window), read=read)
 
     def prompt(
         self,

@@ -187,13 +187,14 @@ class Exchange:
         messages: object = None,
         choice: ModelChoice = (None, None),
         *,
+        read: Callable[[Any], object] | None = None,
         may_expand: bool = True,
     ) -> View:
         """Append the new tail of a caller's list, plan, commit and check; return the view of the next request.
 
-        `may_expand`: False if this request does not offer the tool `expand`, although the conversation does. The view
-        shows the list even if another writer changed the conversation meanwhile. Raises ConflictError if others keep
-        doing that.
+        `read`: as for `follow`. `may_expand`: False if this request does not offer the tool `expand`, although the
+        conversation does. The view shows the list even if another writer changed the conversation meanwhile. Raises
+        ConflictError if others keep doing that.
         """
         if isinstance(messages, list | tuple) and all(map(_is_system, messages)):
             # Following it would hide the rest of the history.
@@ -207,7 +208,7 @@ class Exchange:
         self.weigh(system, tools)
         for _ in range(ATTEMPTS):
             if messages is not None:
-                self.follow(messages)
+                self.follow(messages, read)
             self.caller_list.depart()
             known = self._state.news
             self._offer, self._own_names, self._has_offer = (system, tools), own_names(tools), True

@@ -190,14 +190,11 @@ class ModelCall:
         self.chat = chat
         self._items, self._read, self._key = items, read, key
         name = model_name(chat.format.name, model) or None
-        self._prepare = partial(chat.prepare, system=system, tools=tools, model=name, window=window)
-        self._follow()
-
-    def _follow(self) -> None:
-        """Take over the list, and prepare the view."""
-        with self.chat._agent.lock:  # Another run may follow a list of its own in this conversation.
-            self.chat.follow(self._items, read=None if self._read is None else self._list_item)
-            self.view = self._prepare()
+        read_item = None if read is None else self._list_item
+        self._prepare = partial(
+            chat._agent.prepare, items, read_item, system=system, tools=tools, model=name, window=window
+        )
+        self.view = self._prepare()
 
     def shown(self) -> Iterator[Shown]:
         """Yield what to send, in order."""
@@ -214,7 +211,7 @@ class ModelCall:
         try:
             with self.chat._agent.lock:
                 if not self.chat._agent.is_newest(self.view.turn):
-                    self._follow()
+                    self.view = self._prepare()
                 self.chat.retry_smaller(error)
                 self.view = self.chat.view
         except FoveateError as reason:  # Programs and frameworks handle the provider's error.
