@@ -7,26 +7,21 @@ behind the client's tools, and its instruction behind the system prompt.
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from ..conversation import Conversation
-from ..conversation.request_items import RequestItem, RequestItems
 from ..core.messages import Message
-from ..core.needs import Needs
 from ..core.stamps import Usage
 from ..core.view import View
 from ..errors import BadInput, ConflictError, FoveateError
-from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool_json, offers_expand
+from ..expand.tool import NAMES
 from .answer import Answer
 from .apis import SERVER_STATE, Api, model_name
 from .body import RequestBody
-from .cache_marks import MARK_KEY, add_marks, keep_marks
+from .writing import RequestWriter, json_value
 
 __all__ = ["MAX_EXPANSIONS", "AnsweredCall", "ApiError", "NotContinued", "WireRequest"]
 
@@ -39,9 +34,6 @@ _ATTEMPTS: Final = 4
 _REFUSAL: Final = (
     f"This answer has used `expand` {MAX_EXPANSIONS} times. Go on with what you have, and say what is missing."
 )
-_LIST = msgspec.json.Decoder(list[msgspec.Raw])
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_INSTRUCTION: Final = msgspec.json.encode(EXPAND_INSTRUCTION)
 
 
 class ApiError(Exception):
@@ -99,23 +91,23 @@ class WireRequest:
         """
         body = content if isinstance(content, RequestBody) else RequestBody(api, content)
         fields = body.fields
-        if state := [key for key in SERVER_STATE if _value(fields.get(key))]:
+        if state := [key for key in SERVER_STATE if json_value(fields.get(key))]:
             raise BadInput(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
-        if (_value(fields.get("n")) or 1) != 1:
+        if (json_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
-        self._api, self._body, self._fields = api, body, fields
-        self._adds_marks, self._window = adds_marks, window
-        self._raws, messages = _messages(api, body)
+        self._api, self._body, self._window = api, body, window
+        raws, messages = _messages(api, body)
+        self._writer = RequestWriter(api, body, raws, adds_marks=adds_marks)
         self._system = body.value(api.system) if api.system else None
         if not isinstance(self._system, str | list | None):
             raise BadInput(f"{api.system} is neither a text nor a list. Correct it: the provider refuses it too.")
         self._tools = body.value("tools") or ()
-        self._model = model_name(api.format, str(_value(fields.get("model")) or "")) or None
+        self._model = model_name(api.format, str(json_value(fields.get("model")) or "")) or None
         # A response that the provider stores may be continued by its id, where an expansion is a call without result.
-        self._may_expand = api.format != "openai_responses" or _value(fields.get("store")) is False
+        self._may_expand = api.format != "openai_responses" or json_value(fields.get("store")) is False
         self.chat = chat
         """The conversation that the request continues."""
-        self.is_stream: bool = _value(fields.get("stream")) is True
+        self.is_stream: bool = json_value(fields.get("stream")) is True
         """Whether the client wants a stream."""
         self.content = b""
         """The body to send next."""
@@ -155,6 +147,11 @@ class WireRequest:
             """The view that the request shows."""
             self._write()
 
+    def _write(self) -> None:
+        """Write the body of the next request."""
+        self._place = self.chat.tip, self.view.turn  # Others of the conversation leave it at another place.
+        self.content, self.betas, self.tokens_history = self._writer.write(self.chat, self.view)
+
     @contextmanager
     def _resumed(self) -> Iterator[None]:
         """Use the conversation alone in this block, as this request left it.
@@ -167,62 +164,6 @@ class WireRequest:
             if (chat.tip, chat.view.turn) != self._place:
                 self._prepare(_messages(self._api, self._body)[1])
             yield
-
-    # -------------------------------------------------------------------------------------------------------- writing
-
-    def _write(self) -> None:
-        """Write the body of the next request."""
-        chat, fields = self.chat, dict[str, bytes](self._fields)
-        self._place = chat.tip, self.view.turn  # Others of the conversation leave it at another place.
-        request = chat.request_items(self.view)
-        self.tokens_history = request.tokens_history
-        offers, needs = chat.answers(TOOL), chat.needs
-        is_own = self._is_own(request)
-        if is_own and not offers:
-            needs = needs if request.is_edited else Needs()  # Nothing before any reasoning was ever changed.
-            if not needs and not self._adds_marks:
-                self.content, self.betas = self._body.content, ()
-                return
-        raws, items = self._raws, list(request.items)
-        if any(len(item.places) > 1 for item in items):
-            items = [part for item in items for part in (_parts(item) if item.places else (item,))]
-        lists: dict[str, list[bytes]] = {}
-        bodies = [item.body or raws[item.places[0]] for item in items]
-        if self._api.format == "anthropic":
-            keep_marks(items, bodies, raws, self._body.marked)
-            while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
-                items.pop(0)  # A system prompt of ours stands first: the API takes it only in `system`.
-                fields["system"] = _with_blocks(fields.get("system"), bodies.pop(0))
-        if offers:
-            self._offer_expand(fields, bodies)
-        if self._adds_marks and self._api.format == "anthropic" and MARK_KEY not in self._body.content:
-            _mark(fields, bodies)
-        if self._body.items is not None or not is_own or offers or self._adds_marks:
-            lists = {self._api.messages: bodies}
-        for key, value in needs.options.items():
-            own = {key: _value(fields[key])} if key in fields else {}
-            fields[key] = msgspec.json.encode(Needs(options={key: value}).added_to(own)[key])
-        self.betas = needs.betas
-        self.content = _object(fields, lists)
-
-    def _is_own(self, request: RequestItems) -> bool:
-        """Return whether the request shows the client's list, as it is."""
-        if any(item.body for item in request.items):
-            return False
-        return [place for item in request.items for place in item.places] == list(range(len(self._raws)))
-
-    def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
-        """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
-        if not offers_expand(self._tools):
-            fields["tools"] = _with_item(fields.get("tools"), expand_tool_json(self._api.format))
-        if self._api.system:
-            fields[self._api.system] = _with_instruction(fields.get(self._api.system))
-            return
-        first = _FIELDS.decode(bodies[0]) if bodies else {}
-        if _value(first.get("role")) in ("system", "developer") and first.get("content"):
-            bodies[0] = _object({**first, "content": _with_instruction(first["content"])})
-        else:
-            bodies.insert(0, b'{"role":"system","content":' + _INSTRUCTION + b"}")
 
     # -------------------------------------------------------------------------------------------------------- answers
 
@@ -352,67 +293,13 @@ class WireRequest:
         return True
 
 
-def _value(raw: msgspec.Raw | bytes | None) -> Any:
-    return None if raw is None else json.loads(bytes(raw))
-
-
 def _messages(api: Api, body: RequestBody) -> tuple[list[bytes], list[Any]]:
     """Return the items of a list of messages as they came, and in the form that the conversation reads."""
     if body.items is None and api.format != "openai_responses":
         raise BadInput(f"{api.messages} is a text. Send a list of messages.")
     if body.items is None:
         text = bytes(body.fields[api.messages])
-        return [b'{"role":"user","content":' + text + b"}"], [{"role": "user", "content": _value(text)}]
+        return [b'{"role":"user","content":' + text + b"}"], [{"role": "user", "content": json_value(text)}]
     if api.format == "openai_responses":  # Several of its items form one message, so all must be read.
         return body.items, body.values
     return body.items, list(body.items)
-
-
-def _parts(item: RequestItem) -> list[RequestItem]:
-    """Return one item for each of the client's items that an item stands for."""
-    return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places]
-
-
-def _object(fields: Mapping[str, bytes | msgspec.Raw], lists: Mapping[str, Sequence[bytes]] = {}) -> bytes:
-    """Return a JSON object. `lists`: the items of those fields that are lists."""
-    pieces: list[bytes | msgspec.Raw] = []  # Joined at once: each copy of a long request takes time.
-    for key, raw in fields.items():
-        pieces += (b"," if pieces else b"{", msgspec.json.encode(key), b":")
-        pieces += (b"[", b",".join(lists[key]), b"]") if key in lists else (raw,)
-    return b"".join([*pieces, b"}"])
-
-
-def _with_item(raw: bytes | None, *values: bytes) -> bytes:
-    """Return a JSON list with these values, in JSON, at its end."""
-    return b"[" + b",".join([*_LIST.decode(raw or b"[]"), *values]) + b"]"
-
-
-def _with_blocks(raw: bytes | None, message: bytes) -> bytes:
-    """Return a system prompt of Anthropic's with the blocks of a message at its end."""
-    blocks = msgspec.json.decode(message)["content"]
-    prompt = _value(raw)
-    if isinstance(prompt, list):
-        return _with_item(raw, *map(msgspec.json.encode, blocks))
-    return msgspec.json.encode([*([{"type": "text", "text": prompt}] if prompt else []), *blocks])
-
-
-def _with_instruction(raw: bytes | None) -> bytes:
-    """Return a system prompt with the instruction of `expand` at its end, once."""
-    text = _INSTRUCTION[1:-1]
-    raw = bytes(raw or b'""').strip()
-    if text in raw:
-        return raw
-    if raw.startswith(b"["):
-        return _with_item(raw, b'{"type":"text","text":' + _INSTRUCTION + b"}")
-    return raw[:-1] + (b"\\n\\n" if raw != b'""' else b"") + text + b'"' if raw != b"null" else _INSTRUCTION
-
-
-def _mark(fields: dict[str, bytes], bodies: list[bytes]) -> None:
-    """Mark the request for Anthropic's cache."""
-    prompt = _value(fields.get("system"))
-    system = [{"type": "text", "text": prompt}] if isinstance(prompt, str) and prompt else prompt or []
-    tools = _value(fields.get("tools")) or []
-    add_marks(system, tools, bodies)
-    for key, value in (("system", system), ("tools", tools)):
-        if any(block.get("cache_control") for block in value):
-            fields[key] = msgspec.json.encode(value)

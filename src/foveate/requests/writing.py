@@ -1,0 +1,149 @@
+"""Writing a request with a view in place of its messages, from the bytes of the client's own request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from ..conversation import Conversation
+from ..conversation.request_items import RequestItem, RequestItems
+from ..core.needs import Needs
+from ..core.view import View
+from ..expand.tool import EXPAND_INSTRUCTION, TOOL, expand_tool_json, offers_expand
+from .apis import Api
+from .body import RequestBody
+from .cache_marks import MARK_KEY, add_marks, keep_marks
+
+__all__ = ["RequestWriter", "WrittenRequest", "json_value"]
+
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_INSTRUCTION: Final = msgspec.json.encode(EXPAND_INSTRUCTION)
+
+
+class WrittenRequest(NamedTuple):
+    """A request for the provider."""
+
+    content: bytes
+    """Its body."""
+    betas: tuple[str, ...]
+    """Values that the header `anthropic-beta` needs in addition to those of the client."""
+    tokens_history: int
+    """Tokens of all messages of the conversation, as in `Totals`: what the request would have without a view."""
+
+
+class RequestWriter:
+    """Writes the requests that take the place of one request of a client."""
+
+    def __init__(self, api: Api, body: RequestBody, raws: Sequence[bytes], *, adds_marks: bool) -> None:
+        """`raws`: the items of the client's list. `adds_marks`: as for `WireRequest`."""
+        self._api, self._body, self._raws, self._adds_marks = api, body, raws, adds_marks
+        self._tools = body.value("tools") or ()
+
+    def write(self, chat: Conversation, view: View) -> WrittenRequest:
+        """Return the request that shows a view of the conversation."""
+        fields = dict[str, bytes](self._body.fields)
+        request = chat.request_items(view)
+        offers, needs = chat.answers(TOOL), chat.needs
+        is_own = self._is_own(request)
+        if is_own and not offers:
+            needs = needs if request.is_edited else Needs()  # Nothing before any reasoning was ever changed.
+            if not needs and not self._adds_marks:
+                return WrittenRequest(self._body.content, (), request.tokens_history)
+        raws, items = self._raws, list(request.items)
+        if any(len(item.places) > 1 for item in items):
+            items = [part for item in items for part in (_parts(item) if item.places else (item,))]
+        lists: dict[str, list[bytes]] = {}
+        bodies = [item.body or raws[item.places[0]] for item in items]
+        if self._api.format == "anthropic":
+            keep_marks(items, bodies, raws, self._body.marked)
+            while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
+                items.pop(0)  # A system prompt of ours stands first: the API takes it only in `system`.
+                fields["system"] = _with_blocks(fields.get("system"), bodies.pop(0))
+        if offers:
+            self._offer_expand(fields, bodies)
+        if self._adds_marks and self._api.format == "anthropic" and MARK_KEY not in self._body.content:
+            _mark(fields, bodies)
+        if self._body.items is not None or not is_own or offers or self._adds_marks:
+            lists = {self._api.messages: bodies}
+        for key, value in needs.options.items():
+            own = {key: json_value(fields[key])} if key in fields else {}
+            fields[key] = msgspec.json.encode(Needs(options={key: value}).added_to(own)[key])
+        return WrittenRequest(_object(fields, lists), needs.betas, request.tokens_history)
+
+    def _is_own(self, request: RequestItems) -> bool:
+        """Return whether the request shows the client's list, as it is."""
+        if any(item.body for item in request.items):
+            return False
+        return [place for item in request.items for place in item.places] == list(range(len(self._raws)))
+
+    def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
+        """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
+        if not offers_expand(self._tools):
+            fields["tools"] = _with_item(fields.get("tools"), expand_tool_json(self._api.format))
+        if self._api.system:
+            fields[self._api.system] = _with_instruction(fields.get(self._api.system))
+            return
+        first = _FIELDS.decode(bodies[0]) if bodies else {}
+        if json_value(first.get("role")) in ("system", "developer") and first.get("content"):
+            bodies[0] = _object({**first, "content": _with_instruction(first["content"])})
+        else:
+            bodies.insert(0, b'{"role":"system","content":' + _INSTRUCTION + b"}")
+
+
+def json_value(raw: msgspec.Raw | bytes | None) -> Any:
+    """Return a value of JSON; None for a field that is missing."""
+    return None if raw is None else json.loads(bytes(raw))
+
+
+def _parts(item: RequestItem) -> list[RequestItem]:
+    """Return one item for each of the client's items that an item stands for."""
+    return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places]
+
+
+def _object(fields: Mapping[str, bytes | msgspec.Raw], lists: Mapping[str, Sequence[bytes]] = {}) -> bytes:
+    """Return a JSON object. `lists`: the items of those fields that are lists."""
+    pieces: list[bytes | msgspec.Raw] = []  # Joined at once: each copy of a long request takes time.
+    for key, raw in fields.items():
+        pieces += (b"," if pieces else b"{", msgspec.json.encode(key), b":")
+        pieces += (b"[", b",".join(lists[key]), b"]") if key in lists else (raw,)
+    return b"".join([*pieces, b"}"])
+
+
+def _with_item(raw: bytes | None, *values: bytes) -> bytes:
+    """Return a JSON list with these values, in JSON, at its end."""
+    return b"[" + b",".join([*_LIST.decode(raw or b"[]"), *values]) + b"]"
+
+
+def _with_blocks(raw: bytes | None, message: bytes) -> bytes:
+    """Return a system prompt of Anthropic's with the blocks of a message at its end."""
+    blocks = msgspec.json.decode(message)["content"]
+    prompt = json_value(raw)
+    if isinstance(prompt, list):
+        return _with_item(raw, *map(msgspec.json.encode, blocks))
+    return msgspec.json.encode([*([{"type": "text", "text": prompt}] if prompt else []), *blocks])
+
+
+def _with_instruction(raw: bytes | None) -> bytes:
+    """Return a system prompt with the instruction of `expand` at its end, once."""
+    text = _INSTRUCTION[1:-1]
+    raw = bytes(raw or b'""').strip()
+    if text in raw:
+        return raw
+    if raw.startswith(b"["):
+        return _with_item(raw, b'{"type":"text","text":' + _INSTRUCTION + b"}")
+    return raw[:-1] + (b"\\n\\n" if raw != b'""' else b"") + text + b'"' if raw != b"null" else _INSTRUCTION
+
+
+def _mark(fields: dict[str, bytes], bodies: list[bytes]) -> None:
+    """Mark the request for Anthropic's cache."""
+    prompt = json_value(fields.get("system"))
+    system = [{"type": "text", "text": prompt}] if isinstance(prompt, str) and prompt else prompt or []
+    tools = json_value(fields.get("tools")) or []
+    add_marks(system, tools, bodies)
+    for key, value in (("system", system), ("tools", tools)):
+        if any(block.get("cache_control") for block in value):
+            fields[key] = msgspec.json.encode(value)
