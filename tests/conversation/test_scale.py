@@ -1,17 +1,21 @@
-"""Long conversations: the CPU time of a step grows linearly with what it touches. The limits are generous."""
+"""Long conversations: a step costs what it touches. Limits of CPU time are generous."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 
 import pytest
 
-from foveate import Text, assistant
+from foveate import Conversation, Text, assistant, user
+from foveate.conversation import instrumentation
+from foveate.core.events import Event
 from foveate.edits import Replace, Target
 from foveate.errors import BadMessage
 from foveate.formats import get_format
-from foveate.testing import agent_run
+from foveate.testing import agent_run, answer, call
 
 from .shells import opened
 
@@ -58,3 +62,43 @@ def test_list_with_an_invalid_message_changes_nothing():
         chat.prompt(messages=[*mine, {"role": "user", "content": "x", "more": deep}])
     assert len(chat) == 1
     assert chat.prompt(messages=mine)["messages"] == mine
+
+
+def lines_run(path: str, step: Callable[[], object]) -> int:
+    """Return how many lines of a file a step runs, each as often as it runs."""
+    count = 0
+
+    def local(frame: FrameType, event: str, arg: object) -> object:
+        nonlocal count
+        count += event == "line"
+        return local
+
+    sys.settrace(lambda frame, event, arg: local if frame.f_code.co_filename == path else None)
+    try:
+        step()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def test_a_listener_hears_of_a_turn_without_a_look_at_the_whole_view():
+    counts = []
+    for shown in (50, 500):
+        heard: list[Event] = []
+        chat = opened(window=10_000_000, policy="balanced", on_event=heard.append)
+        chat.append(
+            [
+                user("Go on."),
+                *(message for n in range(shown) for message in (call(f"c{n}", "read"), answer(f"c{n}", "ok"))),
+            ]
+        )
+        chat.prepare()
+        chat.append(call("new", "read"))
+
+        def turn(chat: Conversation = chat) -> None:
+            chat.append(answer("new", "ok"))
+            chat.prepare()
+
+        counts.append(lines_run(instrumentation.__file__, turn))
+        assert (heard[-1].kind, heard[-1].index) == ("message-added", 2 * shown + 2)
+    assert counts[0] == counts[1] > 5

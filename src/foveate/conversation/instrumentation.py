@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 from ..core.edits import Bill, Record, Replace, Summarize
 from ..core.events import Event, events_of_message, events_of_record
 from ..core.stamps import Stamp, Usage
 from ..core.totals import Tally
-from ..core.view import View
+from ..core.view import Entry, View
 from ..errors import StoreError
 from ..expand.originals import decoded
 from ..ports import Fact, Observer, StoredMessage
@@ -27,13 +28,21 @@ _log = logging.getLogger("foveate")
 Facts = dict[str, Fact]
 
 
-class Places(NamedTuple):
-    """The messages that a view shows before a change, by their ids."""
+class Places:
+    """The messages that a view shows before a change. They are collected once a change is reported."""
 
-    indices: Mapping[str, int] = {}
-    """Their indices in the view."""
-    stamps: Mapping[str, Stamp] = {}
-    """Their stamps."""
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        self._entries = entries
+
+    @cached_property
+    def indices(self) -> Mapping[str, int]:
+        """Their indices in the view, by their ids."""
+        return {entry.id: index for index, entry in enumerate(self._entries)}
+
+    @cached_property
+    def stamps(self) -> Mapping[str, Stamp]:
+        """Their stamps, by their ids."""
+        return {entry.id: entry.stamp for entry in self._entries if entry.outline is not None}
 
 
 class Instrumentation:
@@ -148,11 +157,7 @@ class Reporter:
 
     def places(self) -> Places:
         """Return the messages of the view; none without a listener."""
-        if self._on_event is None:
-            return Places()
-        entries = self._state.view().entries
-        stamps = {entry.id: entry.stamp for entry in entries if entry.outline is not None}
-        return Places({entry.id: i for i, entry in enumerate(entries)}, stamps)
+        return Places() if self._on_event is None else Places(self._state.view().entries)
 
     def appended(self, before: int, own: Sequence[StoredMessage]) -> None:
         """Report what was appended after position `before`, by others too. `own`: the newest rows."""
@@ -160,9 +165,10 @@ class Reporter:
             return
         rows = self._rows(before, own)
         self.observer.appended(rows)
-        indices = self.places().indices
-        events = (events_of_message(row.position, row.id, row.stamp, indices.get(row.id)) for row in rows)
-        self.emit(event for of_row in events for event in of_row)
+        if self._on_event is not None:
+            view = self._state.view()
+            events = (events_of_message(row.position, row.id, row.stamp, view.index_of(row.id)) for row in rows)
+            self.emit(event for of_row in events for event in of_row)
 
     def _rows(self, before: int, own: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
         state = self._state
