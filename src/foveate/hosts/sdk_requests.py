@@ -106,7 +106,7 @@ class SdkRequest:
     @property
     def is_newest(self) -> bool:
         """Whether the conversation had no model call after this one."""
-        return self._chat.view.turn == self._turn
+        return self._chat._agent.is_newest(self._turn)
 
     def _written(self, prompt: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
         needs = self._chat.needs
@@ -120,7 +120,7 @@ class SdkRequest:
             return False
         with self._chat._agent.lock:
             try:
-                if not self._chat._agent.is_newest(self._turn):
+                if not self.is_newest:
                     self._prompt()
                 self.betas, self.body = self._written(self._chat.retry_smaller(ApiError(status, content)))
             except (ApiError, FoveateError):
@@ -130,7 +130,7 @@ class SdkRequest:
     def record(self, reply: object, usage: Usage | None = None) -> None:
         """Record an answer. `usage`: that of the call, if the answer does not hold it in the form of its format."""
         with logged("A reply was not recorded"), self._chat._agent.lock:  # If that fails, the next list brings it.
-            if self._chat._agent.is_newest(self._turn):
+            if self.is_newest:
                 self._chat.record(reply, usage=usage, call=self._turn)
             elif usage is not None:  # The history shows the list of another request now.
                 self._chat.bill(self._turn, usage)
