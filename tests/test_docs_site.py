@@ -184,8 +184,7 @@ def address(site) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_pages_are_readable_and_load_nothing_from_elsewhere(address, browser, scheme, width):
     browsing = importlib.import_module("browsing")
     look = browsing.Look(scheme, width)

@@ -97,21 +97,22 @@ def test_each_recorded_session_has_one_conversation(name: str, wire_recordings: 
     proxy = Proxy(open_store("memory:"), policy="keep-last-3", window=200_000)
     names: dict[tuple[str, ...], set[str]] = {}
     refused: list[Any] = []
-    largest = {"whole": 0, "sent": 0}
+    largest: tuple[int, Wire, Wire] = (0, {}, {})
     for request, reply in extended(requests):
         served = proxy.send(request.api, request.body, request.headers)
         assert (served is None) == (not request.body.get("tools")), "Requests for titles are passed on."
         if served is not None:
             names.setdefault(request.client, set()).add(served.name)
             refused += check_body(request.api.format, served.body)
-            largest["whole"] = max(largest["whole"], len(json.dumps(request.body)))
-            largest["sent"] = max(largest["sent"], len(json.dumps(served.body)))
+            if (count := len(request.body[request.api.messages])) > largest[0]:
+                largest = count, request.body, served.body
             served.reply(*reply)
     assert [sorted(found) for found in names.values() if len(found) > 1] == []
     assert len(proxy.names()) == len(names), "No conversation has another course."
     assert proxy.forks == []
     assert refused == []
-    assert largest["sent"] < largest["whole"] / 2
+    whole, sent = (len(json.dumps(body)) for body in largest[1:])
+    assert sent < whole / 2
 
 
 def is_of_model(item: Wire) -> bool:

@@ -133,7 +133,7 @@ print(time.process_time() - began, (int(peak) or resource.getrusage(resource.RUS
 LONG = [
     ("balanced", "steps", 100_000),
     ("balanced", "turns", 100_000),
-    *[(name, ("steps", "turns")[number % 2], 30_000) for number, name in enumerate(PRESETS) if name != "balanced"],
+    *[(name, ("steps", "turns")[number % 2], 10_000) for number, name in enumerate(PRESETS) if name != "balanced"],
 ]
 """The other presets take turns with the two kinds of history. That their work is linear, other tests show."""
 

@@ -20,13 +20,14 @@ from .scripts import act, done, next_step, texts
 
 pytestmark = pytest.mark.slow
 
-_STEPS = 300
+_LONG = ("balanced", "keep-last-3", "coding")
+"""Presets that take three hundred steps. The others take a hundred."""
 _PRESETS = ["keep-last-3" if name == "keep-last-N" else name for name in PRESET_NAMES if name != "off"]
 
 
 @pytest.mark.filterwarnings("ignore:keep_recent")
-@pytest.mark.parametrize("policy", _PRESETS)
-def test_three_hundred_steps_stay_in_a_small_window(tmp_path: Path, policy: str):
+@pytest.mark.parametrize(("policy", "count"), [(name, 300 if name in _LONG else 100) for name in _PRESETS])
+def test_three_hundred_steps_stay_in_a_small_window(tmp_path: Path, policy: str, count: int):
     """The scripted model refuses illegal requests and those above the window. Each call has one step and one result."""
     provider = "anthropic" if _PRESETS.index(policy) % 2 else "openai"
     project = prepared(tmp_path)
@@ -35,7 +36,7 @@ def test_three_hundred_steps_stay_in_a_small_window(tmp_path: Path, policy: str)
 
     def answer(request: dict[str, Any]) -> str:
         turn = agent.conversation.view.turn
-        if turn > _STEPS:
+        if turn > count:
             return done("I am done.")
         actions = [{"name": call.name, "params": json.loads(call.arguments)} for call in plan(turn).calls]
         chosen = {"type": "Actions", "actions": actions}
@@ -58,8 +59,8 @@ def test_three_hundred_steps_stay_in_a_small_window(tmp_path: Path, policy: str)
         outcome = agent.run(TASK)
         rows = agent.conversation.history()
         steps = [step for step in agent.conversation.journal.steps(outcome.run.id) if step.kind != "model"]
-    wanted = sum(len(plan(turn).calls) for turn in range(1, _STEPS + 1))
-    assert (outcome.run.state, outcome.run.turns) == ("done", _STEPS + 1)
+    wanted = sum(len(plan(turn).calls) for turn in range(1, count + 1))
+    assert (outcome.run.state, outcome.run.turns) == ("done", count + 1)
     assert sum(row.stamp.origin == "tool" for row in rows) == len(steps) == wanted
     assert {step.state for step in steps} <= {"done", "failed"}
 
