@@ -242,6 +242,22 @@ def test_each_call_has_the_price_of_its_model():
     assert by_model["local"].tokens_saved == 0 < by_model["dear"].tokens_saved < by_model["cheap"].tokens_saved
 
 
+def test_only_new_messages_are_counted_for_the_next_meter():
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text) // 4
+
+    chat = opened(counter=count)
+    chat.append([user("An old question."), assistant("An old answer.")])
+    chat.context()
+    chat.append(user("A new question."))
+    counted.clear()
+    assert chat.context().kinds["user"] > chat.context().kinds["assistant"]
+    assert set(counted) == {"A new question."}
+
+
 def test_an_async_conversation_has_the_same_context():
     async def ask() -> Context:
         from foveate import open_async_conversation

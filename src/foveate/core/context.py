@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
+from .caches import cached_on_entry
 from .messages import Content, Media, Message, Part, Reasoning, ToolCall, ToolResult
 from .sizes import estimate, tokens_of
 from .stamps import Usage
@@ -192,7 +193,8 @@ def measure_context(
     )
 
 
-def tokens_by_kind(entry: Entry, count: Callable[[str], int] = estimate) -> dict[ContextKind, int]:
+@cached_on_entry  # Programs show the meter at each call, and few entries are new.
+def tokens_by_kind(entry: Entry, count: Callable[[str], int] = estimate) -> Mapping[ContextKind, int]:
     """Return the tokens of one entry by kind. Their sum is `entry.tokens`."""
     if (only := _only(entry)) is not None:
         return {only: entry.tokens}
