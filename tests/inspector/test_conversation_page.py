@@ -169,6 +169,18 @@ def test_summary_opens_into_the_messages_it_stands_for(small):
     assert "line 3 of file 1" in covered
 
 
+def test_erased_messages_are_marked():
+    with open_conversation("c", store=(store := MemoryStore()), format="openai", window=8_000, policy="off") as chat:
+        for message in (user("Look."), call("a", "read", path="x"), answer("a", "line"), user("And?"), user("")):
+            chat.append(message)
+        chat.privacy.erase("m2-m4")
+    with client_of(build_app(store)) as client:
+        covered = client.get("/c/store/c/covered?first=1&last=5", headers={"x-part": "1"}).text
+        page = client.get("/c/store/c").text
+    assert covered.count('<p class="soft">Erased.</p>') == 3
+    assert ("4 messages not shown" in page, "blank, erased, or hidden by an edit" in page) == (True, True)
+
+
 def test_long_ranges_open_by_pages(get):
     covered = get("whole/covered", first=1, last=200)
     assert ROW.findall(covered) == [f"o{position}" for position in range(1, 41)]

@@ -264,3 +264,20 @@ def test_leases_that_shorten_nothing_leave_a_result_whole():
     entry = next(entry for entry in chat.view if entry.is_result)
     assert row_kind(entry) == "whole"
     assert places_of(chat.view) == list(range(len(chat.view)))
+
+
+def test_erased_message_is_a_row_with_the_role_of_its_stamp():
+    chat = opened(*agent(2))
+    chat.append(assistant("Both are read."))
+    chat.privacy.erase("m3-m4")
+    chat.privacy.erase("m7")
+    appended = moments_of(chat).appended(1, 7)
+    assert [row.kind for row in appended] == ["whole", "whole", "erased", "erased", "whole", "whole", "erased"]
+    assert [row.role for row in appended[2:4]] == ["assistant", "tool"]
+    assert appended[3].tool == "read"
+
+
+def test_message_without_parts_is_not_called_erased():
+    chat = opened(user("Look at it."), Message("user", ()), assistant("I will."))
+    chat.privacy.erase("m3")
+    assert [row.kind for row in moments_of(chat).appended(1, 3)] == ["whole", "whole", "erased"]

@@ -24,6 +24,7 @@ from foveate.inspector.saved.report import page
 from foveate.inspector.sources import StoreSource
 from foveate.open import open_store
 from foveate.replay.run import replay
+from foveate.testing.builders import answer, call
 
 
 @pytest.fixture(scope="module")
@@ -188,3 +189,12 @@ def test_part_becomes_markdown(part, expected):
         chat.append(Message(role, (part,)))
         text = "".join(markdown_of(chat))
     assert text.split("\n\n", 3)[-1].rstrip("\n").endswith(expected)
+
+
+def test_markdown_says_which_messages_are_erased():
+    with open_conversation("c", store="memory:", format="openai", window=8_000, policy="off") as chat:
+        for message in (Message("user", (Text("Look."),)), call("a", "read", path="x"), answer("a", "line")):
+            chat.append(message)
+        chat.privacy.erase("m2-m3")
+        text = "".join(markdown_of(chat))
+    assert text.endswith("\n## m2 assistant\n\n*erased*\n\n## m3 tool read\n\n*erased*\n")

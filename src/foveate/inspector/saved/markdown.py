@@ -9,6 +9,8 @@ from ...conversation import Conversation
 from ...conversation.session import HistoryEntry
 from ...core.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.plurals import plural
+from ..views.entries import role_of_erased
+from ..views.moments import erased_positions
 
 __all__ = ["markdown_of"]
 
@@ -27,15 +29,17 @@ def markdown_of(chat: Conversation) -> Iterator[str]:
     """
     yield f"# {_line(chat.name)}\n\n{plural(len(chat), 'message')}.\n"
     for first in range(1, len(chat) + 1, _ROWS):
-        yield from map(_message, chat.history(first, first + _ROWS - 1))
+        entries = chat.history(first, first + _ROWS - 1)
+        erased = erased_positions(chat._session, first, first + _ROWS - 1)
+        yield from (_message(entry, is_erased=entry.position in erased) for entry in entries)
 
 
-def _message(entry: HistoryEntry) -> str:
+def _message(entry: HistoryEntry, *, is_erased: bool) -> str:
     message = entry.message
-    name = f"{message.role} {_line(entry.stamp.tool)}".strip()
-    return (
-        f"\n## {entry.handle} {name}\n\n" + "\n\n".join(piece for part in message.parts for piece in _part(part)) + "\n"
-    )
+    role = role_of_erased(entry.stamp) if is_erased else message.role
+    name = f"{role} {_line(entry.stamp.tool)}".strip()
+    pieces = ["*erased*"] if is_erased else [piece for part in message.parts for piece in _part(part)]
+    return f"\n## {entry.handle} {name}\n\n" + "\n\n".join(pieces) + "\n"
 
 
 def _part(part: Part) -> Iterable[str]:

@@ -34,11 +34,14 @@ __all__ = [
     "index_at",
     "places_of",
     "readable",
+    "role_of_erased",
     "row_kind",
     "rows_of",
 ]
 
-RowKind = Literal["whole", "digest", "placeholder", "fold", "summary", "expanded", "stand-in", "note", "continuation"]
+RowKind = Literal[
+    "whole", "digest", "placeholder", "fold", "summary", "expanded", "stand-in", "note", "continuation", "erased"
+]
 """The form in which a row shows its message, see `KINDS`."""
 
 KINDS: Mapping[RowKind, str] = {
@@ -51,6 +54,7 @@ KINDS: Mapping[RowKind, str] = {
     "stand-in": "stands for an answer that the conversation does not have",
     "note": "shown as a user's note, because the provider does not take it in its place",
     "continuation": "further calls of the message before, which the provider limits",
+    "erased": "erased: only its place, its stamp and its hashes are left",
 }
 """The kinds of rows with their meaning."""
 
@@ -181,8 +185,11 @@ def _is_placeholder(entry: Entry) -> bool:
     return not text.strip() or _PLACEHOLDER.fullmatch(text.strip()) is not None
 
 
-def places_of(view: View) -> list[RowPlace]:
-    """Return the rows of a view in order: its entries, and the ranges of messages between them that it leaves out."""
+def places_of(view: View, last: int = 0) -> list[RowPlace]:
+    """Return the rows of a view in order: its entries, and the ranges of messages that it leaves out.
+
+    `last`: the position of the newest message; 0 if it is not known.
+    """
     places: list[RowPlace] = []
     end = 0
     for index, entry in enumerate(view.entries):
@@ -190,6 +197,8 @@ def places_of(view: View) -> list[RowPlace]:
             places.append((end + 1, entry.position - 1))
         places.append(index)
         end = max(end, entry.last, entry.position)
+    if last > end:
+        places.append((end + 1, last))
     return places
 
 
@@ -295,18 +304,19 @@ def _calls_near(view: View, indices: Sequence[int]) -> dict[str, ToolCall]:
     return {call.call_id: call for entry in near for call in entry.message.calls}
 
 
-def appended_row(entry: HistoryEntry, calls: Mapping[str, ToolCall]) -> EntryRow:
+def appended_row(entry: HistoryEntry, calls: Mapping[str, ToolCall], *, is_erased: bool = False) -> EntryRow:
     """Return the row of a message as it was appended. `calls`: those before it, by their ids."""
     message, stamp = entry.message, entry.stamp
     result = message.result
+    role = role_of_erased(stamp) if is_erased else message.role
     return EntryRow(
         key=f"o{entry.position}",
         handle=entry.handle,
         position=entry.position,
         last=entry.position,
-        kind="whole",
-        content=_content_of(message, stamp),
-        role=message.role,
+        kind="erased" if is_erased else "whole",
+        content=_content_of(role, stamp),
+        role=role,
         tool=stamp.tool,
         tokens=stamp.tokens,
         original_tokens=stamp.tokens,
@@ -320,10 +330,16 @@ def appended_row(entry: HistoryEntry, calls: Mapping[str, ToolCall]) -> EntryRow
     )
 
 
-def _content_of(message: Message, stamp: Stamp) -> ContentKind:
-    if message.role == "tool" or stamp.origin == "tool":
+def role_of_erased(stamp: Stamp) -> Role:
+    """Return the role of an erased message, which only its stamp still shows."""
+    origin = stamp.origin
+    return origin if origin in ("system", "assistant", "tool") else "user"
+
+
+def _content_of(role: Role, stamp: Stamp) -> ContentKind:
+    if role == "tool" or stamp.origin == "tool":
         return "results_full"
-    return message.role
+    return role
 
 
 def index_at(view: View, places: Sequence[RowPlace], position: int) -> int:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ...conversation import Conversation
 from ...conversation.journal_search import records_between
+from ...conversation.session import Session
 from ...core.edits import Record
 from ...core.messages import ToolCall
 from ...core.snapshots import Cover
@@ -18,7 +19,7 @@ from ...core.view import View
 from .entries import EntryRow, GapRow, RowPlace, appended_row, edit_numbers, places_of, rows_of
 from .places import Place
 
-__all__ = ["Moment", "Moments", "moments_of"]
+__all__ = ["Moment", "Moments", "erased_positions", "moments_of"]
 
 _KEPT = 6
 """Views that are kept for each conversation."""
@@ -70,10 +71,11 @@ class Moments:
                 moment = self._known.pop(key, None)
             if moment is None:
                 if turn is None or turn == newest:
-                    view, covers = state.view(), state.projection.covers()
+                    view, covers, last = state.view(), state.projection.covers(), head.position
                 else:
-                    view, covers = session.past.look_at(turn)
-                moment = Moment(view.turn, view.turn == newest, view, covers, places_of(view), Place.of(head))
+                    (view, covers), last = session.past.look_at(turn), 0
+                places = places_of(view, last)
+                moment = Moment(view.turn, view.turn == newest, view, covers, places, Place.of(head))
         with self._lock:
             self._known[key] = moment
             while len(self._known) > _KEPT:
@@ -90,11 +92,12 @@ class Moments:
         session = self._session
         with session.lock:
             entries = session.history(max(1, first - _CALL_IS_NEAR), last)
+            erased = erased_positions(session, first, last)
         calls: dict[str, ToolCall] = {}
         rows: list[EntryRow] = []
         for entry in entries:
             if entry.position >= first:
-                rows.append(appended_row(entry, calls))
+                rows.append(appended_row(entry, calls, is_erased=entry.position in erased))
             calls.update({call.call_id: call for call in entry.message.calls})
         return rows
 
@@ -110,6 +113,14 @@ class Moments:
             if number is not None:
                 group.append(number)
         return list(records.values())
+
+
+def erased_positions(session: Session, first: int, last: int) -> frozenset[int]:
+    """Return the positions of the erased messages between two positions."""
+    if not session.head.erased:
+        return frozenset()
+    stamps = session.state.database.stamps(session.head, first, last)
+    return frozenset(row.position for row in stamps if not row.size)
 
 
 _moments: WeakKeyDictionary[Conversation, Moments] = WeakKeyDictionary()
