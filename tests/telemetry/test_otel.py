@@ -194,6 +194,31 @@ def test_a_summary_is_a_span_inside_its_plan(seen: Exported) -> None:
     assert dict(plan.attributes or {})["gen_ai.conversation.compacted"] is True
 
 
+@pytest.mark.parametrize("background", [False, True])
+def test_an_async_summarizer_runs_inside_its_plan(seen: Exported, background: bool) -> None:
+    async def summarize(request: object) -> str:
+        with trace.get_tracer("reader", tracer_provider=seen.tracers).start_as_current_span("chat cheap-model"):
+            await asyncio.sleep(0)
+        return "They looked for the file."
+
+    async def main() -> None:
+        options = Options(background=background)
+        chat = await open_async_conversation(
+            "trip", policy=[compact_on_overflow()], window=6_000, summarizer=summarize, options=options
+        )
+        async with chat:
+            seen.observe(chat)
+            await chat.append("Where is it?")
+            for n in range(12):
+                await chat.append(assistant("", ToolCall(f"c{n}", "read", "{}")))
+                await chat.append(tool_result(f"c{n}", "line\n" * 500))
+            await chat.prepare()
+
+    asyncio.run(main())
+    (plan,), (model,) = seen.spans("foveate.plan"), seen.spans("chat cheap-model")
+    assert model.parent == plan.get_span_context()
+
+
 def test_an_expansion_is_a_span(seen: Exported) -> None:
     chat = run(seen.observe(opened()))
     (shown,) = seen.facts("foveate.expand")

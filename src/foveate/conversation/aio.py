@@ -1,7 +1,7 @@
 """A conversation for asyncio: the methods of `Conversation`, awaited. Imported when needed: asyncio is slow to load.
 
 Each method runs the synchronous one in a worker thread, with the same arguments. A user's async summarizer or plugin is
-awaited in the task that made the call.
+awaited on the event loop of the call, in the context of the operation: a span that is current there is current for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
@@ -67,14 +67,14 @@ if hasattr(os, "register_at_fork"):
 
 
 class _LoopOperation:
-    """One operation: it runs in a worker thread, and awaits users' code in the task that started it."""
+    """One operation: it runs in a worker thread, and awaits users' code on the loop of the task that started it."""
 
     def __init__(self) -> None:
         self.is_cancelled = False
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._changed = asyncio.Event()
-        self._request: tuple[Callable[[], Any], Future[Any]] | None = None
+        self._request: tuple[Callable[[], Any], Context, Future[Any]] | None = None
         self._is_waiting = False
         self._outcome: Future[Any] | None = None
 
@@ -124,13 +124,15 @@ class _LoopOperation:
         """Await what the worker thread asks for."""
         if self._request is None:
             return
-        (function, reply), self._request = self._request, None
+        (function, context, reply), self._request = self._request, None
         if self.is_cancelled:
             reply.set_exception(OperationCancelled())
             return
         try:
-            value = function()
-            reply.set_result(await value if isinstance(value, Awaitable) else value)
+            value = context.run(function)
+            if isinstance(value, Awaitable):
+                value = await self._loop.create_task(_result_of(value), context=context)
+            reply.set_result(value)
         except asyncio.CancelledError:
             reply.set_exception(OperationCancelled())
             raise
@@ -148,7 +150,7 @@ class _LoopOperation:
     def call(self, function: Callable[[], Any]) -> Any:
         """Call a function in the thread of the event loop, and await what it returns."""
         reply: Future[Any] = Future()
-        self._request, self._is_waiting = (function, reply), True
+        self._request, self._is_waiting = (function, copy_context(), reply), True
         try:
             self._loop.call_soon_threadsafe(self._changed.set)
             while True:
@@ -169,6 +171,10 @@ class _LoopOperation:
     def blocks_this_thread(self) -> bool:
         """Return whether the operation waits for the event loop that runs in the calling thread."""
         return self._is_waiting and self._thread == threading.get_ident()
+
+
+async def _result_of(awaitable: Awaitable[T]) -> T:
+    return await awaitable
 
 
 class _Side(Protocol):
