@@ -155,6 +155,20 @@ def test_conversations_are_listed(db, refused):
     assert db("list", "--store", "new.db") == "There are no conversations.\n"
 
 
+def test_name_with_line_feeds_stays_on_its_line(db):
+    with SqliteStore("odd.db") as store:
+        head = store.open("a\ntenant", "line\nfeed\ttab")
+        append(store, head, chain([user("a")], head))
+    odd = ("--store", "odd.db")
+    _, row, end = db("list", *odd).splitlines()
+    assert (row.split()[:2], end) == (["a␊tenant", "line␊feed␉tab"], "")
+    assert db("tenants", *odd).splitlines()[1:] == ["a␊tenant              1", ""]
+    with sqlite3.connect("odd.db") as connection:
+        connection.execute("UPDATE message SET seal = x'00'")
+    connection.close()
+    assert db("verify", *odd, code=1).startswith("a␊tenant/line␊feed␉tab: ")
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -38,6 +39,13 @@ def test_help_of_worker_has_examples(run: Any) -> None:
     assert (code, "Example: foveate worker --store postgresql://" in " ".join(out.split())) == (0, True)
     code, out, _ = run("worker", "status", "--help")
     assert (code, "Example: foveate worker status --store postgresql://" in " ".join(out.split())) == (0, True)
+
+
+def test_log_line_of_a_job_stays_one_line() -> None:
+    from foveate.cli.worker import _Formatter
+
+    record = logging.LogRecord("foveate.worker", logging.INFO, "", 0, "job 1 compact %s", ("a\nb\x1b",), None)
+    assert _Formatter("%(levelname)s %(message)s").format(record) == "INFO job 1 compact a␊b␛"
 
 
 class TestWithAQueue:

@@ -231,7 +231,7 @@ def test_fallback_summarizer_writes_only_at_the_last_attempt() -> None:
     assert store.records(store.open("", "c")) == []
     reports = compact(store, wanted, opening, is_last=True)
     assert reports.startswith("turn 7: compact made 2 edits")
-    assert reports.endswith(", by digest")
+    assert reports.count("digest") == 1
 
 
 def test_job_opens_no_conversation_that_there_is_not() -> None:

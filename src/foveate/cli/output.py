@@ -16,7 +16,7 @@ from rich.text import Text
 from ..replay.numbers import UNKNOWN
 from .chart import Line, draw
 from .tables import table_lines
-from .text import printable
+from .text import one_line, printable
 from .wrapping import Wrapper, output_width
 
 __all__ = [
@@ -62,7 +62,8 @@ def heading(text: str, note: str = "") -> None:
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """Print a table: the first `left` columns aligned to the left, the others to the right."""
-    for line, is_title in table_lines(titles, rows, left=left, room=output_width()):
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    for line, is_title in table_lines(titles, cells, left=left, room=output_width()):
         say(line, "bold" if is_title else "")
     say()
 

@@ -10,16 +10,23 @@ from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolC
 from ..core.plurals import plural
 from ..replay.numbers import count
 
-__all__ = ["beginning", "brief", "complain", "message_text", "printable", "shortened"]
+__all__ = ["beginning", "brief", "complain", "message_text", "one_line", "printable", "shortened"]
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
 _PICTURES |= dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 _PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)  # Halves of surrogate pairs cannot be encoded.
 
+_ENDS = {code: 0x2400 + code for code in b"\n\t"}
+
 
 def printable(text: str) -> str:
     """Make control characters visible, so that a recording cannot control the terminal."""
     return text.replace("\r\n", "\n").translate(_PICTURES)
+
+
+def one_line(text: str) -> str:
+    """Make control characters visible, line feeds too: for a name, which may contain any character."""
+    return printable(text).translate(_ENDS)
 
 
 def complain(text: str) -> None:

@@ -16,7 +16,7 @@ from cyclopts import App, Parameter
 from ..errors import BadSetting
 from .db.target import AsJson, print_json
 from .options import description, settings_of, store_url
-from .text import printable
+from .text import one_line, printable
 
 if TYPE_CHECKING:
     from ..ops.worker import JobState
@@ -172,7 +172,10 @@ worker.command(status, name="status", help=description(status))
 
 
 class _Formatter(logging.Formatter):
-    """Makes control characters visible: log lines hold names of conversations."""
+    """Makes control characters visible, and keeps each message on one line: it holds names of conversations."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return one_line(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))

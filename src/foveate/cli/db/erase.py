@@ -18,7 +18,7 @@ from ...errors import BadSetting, ConflictError, UnknownHandle
 from ...ports import Database, Erasure, wall_clock
 from ...replay.numbers import count
 from ..options import handle_of
-from ..text import printable
+from ..text import one_line
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, opened, print_json
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _preview(store: Database, tenant: str, conversation: str | None, handles: tu
     spans = _spans(handles, head.position)
     positions = {position for first, last in spans for position in range(first, last + 1)}
     number = len(positions) if handles else head.position
-    return f"{count(number)} of the {plural(head.position, 'message')} of {printable(conversation)}"
+    return f"{count(number)} of the {plural(head.position, 'message')} of {one_line(conversation)}"
 
 
 def age(

@@ -19,7 +19,6 @@ from ...stores import Place, place_of, readable, without_password
 from ...stores.sql import SqlStore
 from ...stores.sql.driver import Driver
 from ...stores.sql.migrate import SchemaVersion, schema_version
-from ..text import printable
 from .target import NOWHERE, AsJson, Url, Where, located, opened, print_json
 
 __all__ = ["current", "index", "list_conversations", "shards", "tenants", "upgrade", "vacuum"]
@@ -119,7 +118,7 @@ def tenants(*, store: Url = None, as_json: AsJson = False) -> int:
     elif not numbers:
         say("There are no conversations.")
     else:
-        rows = [(printable(tenant) or "(none)", count_text(number)) for tenant, number in numbers.items()]
+        rows = [(tenant or "(none)", count_text(number)) for tenant, number in numbers.items()]
         print_table(("tenant", "conversations"), rows)
     return 0
 
@@ -153,8 +152,8 @@ def list_conversations(*, as_json: AsJson = False, where: Where = NOWHERE) -> in
         titles = ("tenant", "conversation", "newest message (UTC)", "messages", "edits")
         rows = [
             (
-                printable(owner) or "(none)",
-                printable(listed.name),
+                owner or "(none)",
+                listed.name,
                 _time(listed.time),
                 count_text(listed.messages),
                 count_text(listed.edits),

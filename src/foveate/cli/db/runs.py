@@ -15,7 +15,7 @@ from ...core.runs import AgentRun, AgentRunStep
 from ...core.stamps import Usage
 from ...errors import BadSetting, NoSuchConversation
 from ...ports import Database, Head
-from ..text import brief, shortened
+from ..text import brief, one_line, shortened
 from .target import NOWHERE, AsJson, Where, opened, print_json
 
 __all__ = ["list_runs", "show_run"]
@@ -48,7 +48,7 @@ def list_runs(conversation: str, /, *, as_json: AsJson = False, where: Where = N
         titles = ("run", "agent", "state", "task", "started (UTC)", "took", "tokens", "cost", "calls")
         print_table(titles, rows, left=5)
     else:
-        say(f"No agent has run in {conversation}.")
+        say(f"No agent has run in {one_line(conversation)}.")
     return 0
 
 

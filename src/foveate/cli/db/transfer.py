@@ -16,7 +16,7 @@ from ...ops.archive import find_unfinished as list_unfinished
 from ...ops.archive.check import Conflicts
 from ...replay.numbers import count
 from ..output import status_line
-from ..text import printable
+from ..text import one_line
 from .target import NOWHERE, AsJson, Url, Where, check_names, located, opened, print_json
 
 __all__ = ["backup", "export", "import_", "unfinished"]
@@ -106,7 +106,7 @@ def import_(file: Path, /, *, on_conflict: Conflicts = "refuse", where: Where = 
         + (f" {plural(existing, 'conversation')} existed already." if existing else "")
     )
     for old, new in done.renamed.items():
-        say(f"{old} is imported as {new}.")
+        say(f"{one_line(old)} is imported as {one_line(new)}.")
     return 0
 
 
@@ -146,7 +146,7 @@ def unfinished(
 
 
 def _label(entry: UnfinishedImport) -> str:
-    return printable("/".join([*([entry.tenant] if entry.tenant else []), entry.names[0]]))
+    return one_line("/".join([*([entry.tenant] if entry.tenant else []), entry.names[0]]))
 
 
 def backup(file: Path, /, *, overwrite: bool = False, store: Url = None) -> int:

@@ -17,7 +17,7 @@ from ...ports import IMPORTING, Database, Finding, Head
 from ...replay.numbers import count
 from ..files import read_text
 from ..output import status_line
-from ..text import printable
+from ..text import one_line, printable
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, check_names, opened, print_json
 
 __all__ = ["head", "verify"]
@@ -116,7 +116,7 @@ class _Sums:
 def _label(result: Verified, tenant: str) -> str:
     """Return the conversation's name, with its tenant if that is another one."""
     name = result.name or "(no conversation)"
-    return printable(name if result.tenant == tenant else f"{result.tenant}/{name}")
+    return one_line(name if result.tenant == tenant else f"{result.tenant}/{name}")
 
 
 def _residue(store: Database, result: Verified, sums: _Sums) -> list[Finding]:

@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...core.edits import Record, Summarize
 from ...core.plurals import plural
 from ...core.receipts import receipt_of
 from ...core.retention import Age, read_rule
@@ -239,15 +238,7 @@ def compact(store: Database, job: CompactionJob, settings: OpenSettings, *, is_l
                 f"Pass it to the worker (--window, or window= or model= in foveate.toml), or enqueue with now=True."
             )
         record = chat._agent.compact_detached(since=job.number, is_wanted=job.is_wanted, focus=job.focus)
-        return _described(record)
-
-
-def _described(record: Record | None) -> str:
-    if record is None:
-        return "nothing to do"
-    edits = [edit for edit in record.edits if isinstance(edit, Summarize)]
-    by = next((f", by {edit.by}" for edit in edits if edit.by), "")
-    return f"{receipt_of(record)}{by}"
+        return "nothing to do" if record is None else str(receipt_of(record))
 
 
 def _strict(summarizer: str | Summarizer, *, is_last: bool) -> Callable[[SummaryRequest], str | Summary]:
