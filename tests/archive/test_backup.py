@@ -50,7 +50,7 @@ def test_backup_is_one_file(path: Path, tmp_path: Path) -> None:
         assert [file.name for file in (tmp_path / "there").iterdir()] == ["copy.db"]
 
 
-@pytest.mark.parametrize("options", ["", "?search=off", "?synchronous=normal", "?wait=30", "?wait=5&search=off"])
+@pytest.mark.parametrize("options", ["", "?search=off", "?read_only=on", "?wait=30", "?wait=5&synchronous=normal"])
 def test_database_is_found_by_any_url_that_opens_it(path: Path, tmp_path: Path, options: str) -> None:
     assert backup(f"sqlite:///{path}{options}", tmp_path / "copy.db") == (tmp_path / "copy.db").stat().st_size
 

@@ -151,6 +151,9 @@ def test_conversations_are_listed(db, refused):
     assert (first["tenant"], first["name"], first["messages"], first["edits"]) == ("", "one", 3, 1)
     assert last == {"tenant": "zeta", "name": "theirs", "messages": 0, "edits": 0, "time": 0}
     assert refused("list", "--store", "none.db") == "There is no database none.db."
+    Path("empty.db").touch()
+    assert refused("list", "--store", "empty.db") == "empty.db is an empty file, and no database."
+    assert Path("empty.db").read_bytes() == b""
     SqliteStore("new.db").close()
     assert db("list", "--store", "new.db") == "There are no conversations.\n"
 

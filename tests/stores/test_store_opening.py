@@ -175,6 +175,9 @@ def test_store_is_opened_as_its_url_says(tmp_path: Path) -> None:
         ("?wait=soon", "wait= in the URL of a store is a number of seconds, not 'soon'"),
         ("?wait=-1", "wait= in the URL of a store is a number of seconds, not '-1'"),
         ("?wait=1&search=", "search= in the URL of a store is on or off, not ''"),
+        ("?mode=ro", "mode= in the URL of a SQLite file is no option; there are search, read_only,"),
+        ("?wait=1&mode=ro", "mode= in the URL of a SQLite file is no option"),
+        ("?mode=ro&wait=1", "mode= in the URL of a SQLite file is no option"),
     ],
 )
 def test_unknown_url_option_for_a_file_is_refused(end: str, says: str) -> None:

@@ -14,6 +14,8 @@ __all__ = ["Place", "Synchronous", "place_of", "readable", "without_password"]
 _ONE = r"(?:search|synchronous|wait|read_only)=[^&?]*"
 _FILE = re.compile(rf"sqlite:///(?!\?{_ONE})(.+?)(?:\?({_ONE}(?:&{_ONE})*))?", re.DOTALL)
 """A path and options. Text that is no option belongs to the path, which may contain any characters."""
+_OPTIONS_LIKE = re.compile(r"\?((?:\w+=[^&?]*&)*\w+=[^&?]*)$")
+"""The end of a path that looks like options."""
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d+)?")
 _ALLOWED = {
     "search": "on or off",
@@ -70,6 +72,13 @@ def place_of(url: str, *, synchronous: Synchronous = "full") -> Place:
 
 
 def _sqlite(path: str, options: str, synchronous: Synchronous) -> Place:
+    if match := _OPTIONS_LIKE.search(path):
+        names = [option.partition("=")[0] for option in match[1].split("&")]
+        if unknown := next((name for name in names if name not in _ALLOWED), ""):
+            raise BadSetting(
+                f"{unknown}= in the URL of a SQLite file is no option; there are {', '.join(_ALLOWED)}. Correct it, or "
+                "rename the file if its name has a question mark."
+            )
     place = Place("sqlite", path, synchronous=synchronous)
     for option in options.split("&") if options else ():
         name, _, value = option.partition("=")

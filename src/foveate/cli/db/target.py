@@ -105,9 +105,14 @@ def located(where: Where) -> tuple[str, Place, str]:
 
 
 def check_exists(place: Place) -> None:
-    """Raise BadSetting for a SQLite file that is not there: opening it would create an empty database."""
-    if place.kind == "sqlite" and not Path(place.path).expanduser().exists():
+    """Raise BadSetting for a SQLite file that is not there, or empty: opening it would create a database."""
+    if place.kind != "sqlite":
+        return
+    file = Path(place.path).expanduser()
+    if not file.exists():
         raise BadSetting(f"There is no database {place.path}.")
+    if file.is_file() and not file.stat().st_size:
+        raise BadSetting(f"{place.path} is an empty file, and no database.")
 
 
 def check_names(conversations: Iterable[str]) -> None:

@@ -5,19 +5,15 @@ Others read and write meanwhile. The copy is one file without a log; it is check
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from ...errors import BadSetting, Damaged, StoreError
+from ...stores import place_of
 from .files import check_place, placed
 
 __all__ = ["backup"]
-
-_OPTION = r"(?:search|synchronous|wait)=[^&?]*"
-_URL = re.compile(rf"sqlite:///(.+?)(?:\?{_OPTION}(?:&{_OPTION})*)?", re.DOTALL)
-"""A path with the options of a store, which a copy ignores. Anything else belongs to the path."""
 
 
 def backup(source: str | Path, target: str | Path, *, overwrite: bool = False) -> int:
@@ -61,8 +57,7 @@ def _file(source: str | Path) -> Path:
             "db "
             "export` writes an archive of conversations from either kind of database."
         )
-    url = _URL.fullmatch(text)
-    path = Path(url[1] if url else text).expanduser()
+    path = Path(place_of(text).path if text.startswith("sqlite:///") else text).expanduser()
     if not path.is_file():
         raise BadSetting(f"There is no database {path}.")
     return path
