@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from foveate.cli.app import main
+from foveate.cli.db import transfer
 from foveate.core.catalog import Prompt
 from foveate.core.messages import user
 from foveate.errors import ConflictError
+from foveate.ops.archive import files
 from foveate.ports import append
 from foveate.replay.numbers import count
 from foveate.stores.sql.migrate import migrations
@@ -54,6 +58,23 @@ def test_export_and_import_move_conversations(db, here):
     assert Path("again.jsonl.gz").read_bytes() == Path("all.jsonl.gz").read_bytes()
     with SqliteStore("new.db") as store:
         assert (store.names(""), [prompt.name for prompt in store.prompts("")]) == (["one", "two"], ["short"])
+
+
+@pytest.mark.parametrize("command", [("export", "all.jsonl"), ("backup", "copy.db")], ids=" ".join)
+def test_sigterm_leaves_no_temporary_file(here, command, monkeypatch):
+    name = {"export": "export_archive", "backup": "back_up"}[command[0]]
+    write = getattr(transfer, name)
+
+    def stopped(*arguments, **options):
+        monkeypatch.setattr(files, "_sync", lambda path: signal.raise_signal(signal.SIGTERM))
+        return write(*arguments, **options)
+
+    monkeypatch.setattr(transfer, name, stopped)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        main(["db", *command])
+    assert (ended.value.code, signal.getsignal(signal.SIGTERM)) == (143, before)
+    assert [path.name for path in here.iterdir() if not path.name.startswith("chat.db")] == []
 
 
 def test_export_writes_to_standard_output(db):

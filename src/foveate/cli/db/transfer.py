@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -51,7 +54,7 @@ def export(
     if file.startswith("-") and file != "-":
         raise BadSetting(f"Unknown option: {file}. A file of that name is ./{file}.")
     check_names(() if conversation is None else (conversation,))
-    with opened(where, reads=True) as (store, tenant), status_line() as show:
+    with _ends_on_sigterm(), opened(where, reads=True) as (store, tenant), status_line() as show:
 
         def report(written: Count) -> None:
             show(f"{count(written.messages)} messages written")
@@ -164,6 +167,21 @@ def backup(file: Path, /, *, overwrite: bool = False, store: Url = None) -> int:
     from ..output import say
 
     _, place, _ = located(Where(store))
-    size = back_up(place.path, file, overwrite=overwrite)
+    with _ends_on_sigterm():
+        size = back_up(place.path, file, overwrite=overwrite)
     say(f"{file}: {count(size)} bytes.")
     return 0
+
+
+@contextmanager
+def _ends_on_sigterm() -> Iterator[None]:
+    """End the process in an orderly way on SIGTERM, so that no temporary file is left."""
+
+    def end(number: int, frame: Any) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
