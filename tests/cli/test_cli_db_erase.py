@@ -95,6 +95,9 @@ def test_erase_checks_all_handles_first(refused):
     assert "has messages m1 to m3" in refused("erase", "one", "m1", "m4", "--yes")
     assert "only whole messages can be erased: m1." in refused("erase", "one", "m2", "m1.1", "--yes")
     assert "A handle looks like" in refused("erase", "one", "second", "--yes")
+    with SqliteStore("chat.db") as store:
+        store.open("", "empty")
+    assert "This conversation has no messages." in refused("erase", "empty", "m1", "--yes")
     assert "nobody" in refused("erase", "nobody", "--yes")
     assert refused("erase", "--yes").startswith("Name a conversation to erase, or use --everything")
     assert refused("erase", "one", "--everything", "--yes").startswith("Name a conversation to erase")

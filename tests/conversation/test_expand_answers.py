@@ -70,7 +70,7 @@ def refused(chat: Conversation, arguments: str) -> str:
         ({"handle": "m99"}, "Nothing here is called 'm99'. This conversation has messages m1 to m10."),
         ({"handle": "the log"}, "Nothing here is called 'the log'. A handle looks like m12, m12.1 or m3-m17."),
         ({"handle": "0" * 40}, "No message of this conversation has this id."),
-        ({"handle": "m3.7"}, "Nothing here is called 'm3.7'. That message has 1 parts."),
+        ({"handle": "m3.7"}, "Nothing here is called 'm3.7'. That message has 1 part."),
         ({"handle": "m5"}, "m5 cannot be expanded: it is shown whole."),
         ({"handle": "m5", "lines": "1"}, "m5 cannot be expanded: it is shown whole."),
         ({"handle": "m3", "lines": "301-"}, "m3 has 300 lines; 301- are not among them."),

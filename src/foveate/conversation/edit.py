@@ -64,8 +64,9 @@ class Editor:
         """Return the messages that a handle, a message's id or its number names, as appended."""
         state = self._state
         parsed = self.parse(handle)
-        if parsed.last > state.head.position:
-            raise UnknownHandle(str(handle), f"This conversation has messages m1 to m{state.head.position}.")
+        if parsed.last > (last := state.head.position):
+            known = f"messages m1 to m{last}" if last else "no messages"
+            raise UnknownHandle(str(handle), f"This conversation has {known}.")
         return parsed, state.store.messages(state.head, parsed.first, parsed.last)
 
     def parse(self, handle: str | int) -> Handle:

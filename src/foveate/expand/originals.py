@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core import wire
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..core.plurals import plural
 from ..errors import UnknownHandle
 from ..ports import StoredMessage
 
@@ -36,7 +37,7 @@ def part_of(message: Message, path: tuple[int, ...], handle: str) -> Message:
         if len(path) == 2:
             part = part.content[path[1]]
     except (IndexError, AttributeError):
-        raise UnknownHandle(handle, f"That message has {len(message.parts)} parts.") from None
+        raise UnknownHandle(handle, f"That message has {plural(len(message.parts), 'part')}.") from None
     return Message(message.role, (part,))
 
 

@@ -110,7 +110,8 @@ def _spans(handles: tuple[str, ...], last: int) -> list[tuple[int, int]]:
         if parsed.path:
             raise BadSetting(f"{handle} names a part, but only whole messages can be erased: m{parsed.first}.")
         if parsed.last > last:
-            raise UnknownHandle(handle, f"This conversation has messages m1 to m{last}.")
+            known = f"messages m1 to m{last}" if last else "no messages"
+            raise UnknownHandle(handle, f"This conversation has {known}.")
         spans.append((parsed.first, parsed.last))
     return spans
 
