@@ -50,3 +50,20 @@ def test_export_refuses_what_it_cannot_do(run, chats, tmp_path):
     assert (code, "--export needs a store or a recording" in err) == (2, True)
     assert run("inspect", chats, "--name", "a")[0] == 2
     assert run("inspect", chats, "--export", chats)[0] == 2
+
+
+def test_printed_address_opens_the_pages_with_any_token(run, chats, monkeypatch):
+    from starlette.testclient import TestClient
+
+    served = []
+
+    def serve(app, host, port, *, default_port, begun):
+        served.append(app)
+        begun(8788)
+
+    monkeypatch.setattr("foveate.inspector.server.serve", serve)
+    monkeypatch.setenv("FOVEATE_INSPECT_TOKEN", " a b&c#d=é+%41 ")
+    code, _, err = run("inspect", chats, "--host", "0.0.0.0", "--no-browser")
+    address = err.removeprefix("Serving ").removesuffix(". Stop with Ctrl-C.\n")
+    with TestClient(served[0]) as client:
+        assert (code, client.get(address).status_code) == (0, 200)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 from cyclopts import Parameter
 
@@ -90,7 +91,7 @@ def inspect(
     (chosen,) = policies_of(policy, None)
     settings = settings_of()
     owner = settings["tenant"] if tenant is None else tenant
-    token = "" if is_loopback(host) else os.environ.get(TOKEN) or secrets.token_urlsafe(32)
+    token = "" if is_loopback(host) else os.environ.get(TOKEN, "").strip() or secrets.token_urlsafe(32)
     found: list[Source] = []
     recordings: list[Path] = []
     for place in sources or default_stores(settings):
@@ -119,7 +120,8 @@ def inspect(
         import webbrowser
 
         name = f"[{host}]" if ":" in host else host
-        address = f"http://{name}:{used}/{f'?token={token}' if token else ''}"
+        query = f"?token={quote(token, safe='')}" if token else ""
+        address = f"http://{name}:{used}/{query}"
         print(f"Serving {address}. Stop with Ctrl-C.", file=sys.stderr)
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
