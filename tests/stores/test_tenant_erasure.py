@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from foveate.core.ids import ERASED
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun
-from foveate.errors import NoSuchConversation, StoreError
+from foveate.errors import BadSetting, NoSuchConversation, StoreError
 from foveate.ops import retention as erasing_all
-from foveate.ops.retention import erase_conversation, erase_tenant
+from foveate.ops.archive import export_archive
+from foveate.ops.retention import age_tenant, erase_conversation, erase_tenant
 from foveate.ports import Database, append
 from foveate.stores.memory import MemoryStore
 from foveate.testing.faults import Countdown, failing_store
@@ -108,3 +112,19 @@ def test_conversation_that_is_not_there(store: Database) -> None:
     with pytest.raises(NoSuchConversation):
         erase_conversation(store, "nobody", tenant="acme")
     assert "nobody" not in store.names("acme")
+
+
+def test_tenant_that_is_no_string_is_refused(store: Database, tmp_path: Path) -> None:
+    """An erasure and an archive of no conversation would look like success."""
+    archive = tmp_path / "all.jsonl"
+    archive.write_text("kept")
+    nothing: Any = None
+    for call in (
+        lambda: erase_tenant(store, nothing),
+        lambda: list(age_tenant(store, {"all": "1 days"}, nothing)),
+        lambda: export_archive(store, archive, tenant=nothing, overwrite=True),
+        lambda: erase_conversation(store, nothing, tenant="acme"),
+    ):
+        with pytest.raises(BadSetting, match="of a conversation must be a string, not None"):
+            call()
+    assert archive.read_text() == "kept"

@@ -13,6 +13,7 @@ from ..core.retention import Age, Ages, read_ages
 from ..errors import ConflictError
 from ..open import Options, open_conversation
 from ..ports import IMPORTING, Clock, Database, Erasure, wall_clock
+from ..stores.checks import check_texts
 
 if TYPE_CHECKING:
     from ..conversation.retention import RetentionReport
@@ -66,6 +67,7 @@ def age_tenant(
     Unfinished imports are skipped. Raises NoSuchConversation before any change if a name does not exist, and
     ConflictError after all others if the view of a conversation kept changing.
     """
+    check_texts("conversation", tenant=tenant)
     rules, conflict = read_ages(ages), None
     for name in names:
         store.open(tenant, name, create=False)  # All of them exist before the first is changed.
@@ -128,6 +130,7 @@ def erase_tenant(
     store: Database, tenant: str, *, reason: str = "", who: str = "", clock: Clock | None = None
 ) -> dict[str, list[Erasure]]:
     """Erase all conversations of a tenant; return the erasures by name. Names and the catalog stay."""
+    check_texts("conversation", tenant=tenant)
     return {
         name: erase_conversation(store, name, tenant=tenant, reason=reason, who=who, clock=clock)
         for name in store.names(tenant)

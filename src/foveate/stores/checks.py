@@ -83,9 +83,11 @@ def check_names(tenant: str, names: Mapping[str, str]) -> None:
 
 def check_texts(kind: str, /, **texts: str) -> None:
     """Raise BadSetting if one of these short texts cannot be stored as text in every database."""
+    of = f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
     for what, text in texts.items():
+        if not isinstance(text, str):
+            raise BadSetting(f"The {what} of {of} must be a string, not {text!r:.60}.")
         if len(text) > _NAME_MAX:
-            of = f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
             raise BadSetting(f"The {what} of {of} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
             raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")

@@ -23,6 +23,7 @@ from ...core import wire
 from ...core.edits import Record
 from ...errors import ConflictError, Damaged
 from ...ports import IMPORTING, Branch, Database, Erasure, Head, StoredMessage
+from ...stores.checks import check_texts
 from . import lines
 from .files import writing
 from .lines import LARGE, Count, Fork, LargeBodies, Line, Tally
@@ -56,8 +57,10 @@ def export_archive(
     `on_progress` is called from time to time with the size so far.
 
     Raises NoSuchConversation, Damaged if a conversation is damaged, ConflictError if something is erased in the same
-    tree again and again, and BadSetting if the file cannot be written. There is no new file then.
+    tree again and again, and BadSetting if the tenant is no string or the file cannot be written. There is no new file
+    then.
     """
+    check_texts("conversation", tenant=tenant)
     if isinstance(target, str | Path):
         path = Path(target).expanduser()
         with writing(path, overwrite=overwrite) as file:
