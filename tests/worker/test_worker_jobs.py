@@ -234,6 +234,26 @@ def test_fallback_summarizer_writes_only_at_the_last_attempt() -> None:
     assert reports.count("digest") == 1
 
 
+@pytest.mark.parametrize("nothing", ["", " ", None, 5, Summary("")])
+def test_summarizer_without_a_text_is_called_again(nothing: Any) -> None:
+    store, wanted = filled(), CompactionJob("c", is_wanted=True, window=10_000)
+    opening = OpenSettings(lambda request: nothing, "none")
+    with pytest.raises(NoSummary, match="returned no text"):
+        compact(store, wanted, opening, is_last=False)
+    assert store.records(store.open("", "c")) == []
+    assert "written by digest" in compact(store, wanted, opening, is_last=True)
+
+
+def test_async_summarizer_is_refused() -> None:
+    async def summarize(request: SummaryRequest) -> str:
+        return "In short."
+
+    store, wanted = filled(), CompactionJob("c", is_wanted=True, window=10_000)
+    with pytest.raises(BadSetting, match="cannot await its summarizer"):
+        compact(store, wanted, OpenSettings(summarize, "none"), is_last=True)
+    assert store.records(store.open("", "c")) == []
+
+
 def test_job_opens_no_conversation_that_there_is_not() -> None:
     store = MemoryStore()
     with pytest.raises(NoSuchConversation):
@@ -311,6 +331,7 @@ def test_arguments_of_another_job_are_refused(conversation: str, what: What, arg
     ("call", "cause"),
     [
         (lambda: enqueue("sqlite:///chat.db", "c"), "A queue of jobs needs a PostgreSQL store"),
+        (lambda: enqueue(MemoryStore(), "c"), "A queue of jobs needs a PostgreSQL store"),  # type: ignore[arg-type]
         (lambda: enqueue("memory:", "c"), "background=True"),
         (lambda: enqueue("postgresql://x", "c", "export"), "A job is .* not 'export'"),
         (lambda: enqueue("postgresql://x", "c", "vacuum"), "'vacuum' is not for a single conversation"),

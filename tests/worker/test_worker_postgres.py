@@ -351,6 +351,15 @@ def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, m
         other._tables.unlock_rescue(held[0])
 
 
+def test_worker_runs_in_another_thread_than_the_main_one(postgres_url: str) -> None:
+    enqueue(filled(postgres_url), "c", now=True)
+    with Worker(postgres_url, summarizer=in_short, policy="none") as worker:
+        thread = threading.Thread(target=worker.run, kwargs={"once": True})
+        thread.start()
+        thread.join(120)
+    assert [job.state for job in job_states(postgres_url)] == ["done"]
+
+
 def test_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postgres_url: str) -> None:
     filled(postgres_url)
     enqueue(postgres_url, "c", now=True)

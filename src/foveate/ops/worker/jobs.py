@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
+from inspect import isawaitable, iscoroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -242,13 +243,24 @@ def compact(store: Database, job: CompactionJob, settings: OpenSettings, *, is_l
 
 
 def _strict(summarizer: str | Summarizer, *, is_last: bool) -> Callable[[SummaryRequest], str | Summary]:
-    """Return a summarizer that raises if a fallback answered and another attempt follows."""
+    """Return a summarizer that raises if there is no text, or that of a fallback, and another attempt follows.
+
+    It raises BadSetting for an awaitable: a job has no event loop.
+    """
     model = open_summarizer(summarizer) if isinstance(summarizer, str) else summarizer
 
     def summarize(request: SummaryRequest) -> Any:
-        summary = model(request)
-        if isinstance(summary, Summary) and summary.refused and not is_last:
-            raise NoSummary(summary.refused)
+        summary: Any = model(request)
+        if isawaitable(summary):
+            if iscoroutine(summary):
+                summary.close()
+            raise BadSetting("A worker cannot await its summarizer. Pass a function that returns the text.")
+        refused = summary.refused if isinstance(summary, Summary) else ()
+        text = summary.text if isinstance(summary, Summary) else summary
+        if not refused and not (isinstance(text, str) and text.strip()):
+            refused = ("the summarizer returned no text",)
+        if refused and not is_last:
+            raise NoSummary(refused)
         return summary
 
     return summarize

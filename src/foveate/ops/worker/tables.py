@@ -156,7 +156,7 @@ def set_up(url: str) -> None:
 
 def read_postgres_url(url: str) -> PostgresUrl:
     """Parse the URL of a store that can have a queue. Raises BadSetting."""
-    if place_of(url).kind != "postgres":
+    if not isinstance(url, str) or place_of(url).kind != "postgres":
         raise BadSetting(
             "A queue of jobs needs a PostgreSQL store: postgresql://USER:PASSWORD@HOST/DATABASE. With another store, "
             "summaries can be written by a thread of the process: background=True."

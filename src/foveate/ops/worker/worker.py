@@ -367,9 +367,9 @@ async def until_empty(run: Callable[[], Coroutine[Any, Any, None]], begun: Calla
 
 @contextmanager
 def _stop_on_signals(asked: asyncio.Event) -> Iterator[None]:
-    """Set the event on SIGTERM and SIGINT."""
+    """Set the event on SIGTERM and SIGINT, unless the loop cannot: on Windows, or outside of the main thread."""
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
-    with suppress(NotImplementedError):  # Loops without signal handlers: the signals end the process.
+    with suppress(NotImplementedError, RuntimeError):
         for number in signals:
             loop.add_signal_handler(number, asked.set)
     try:
