@@ -329,6 +329,16 @@ def test_message_page_explains_and_offers_actions(client, url):
     assert "Nothing here is called 'm999'" in unescape(client.get(f"{PATH}/more?m=m999").text)
 
 
+def test_message_page_of_a_long_range_is_cut(store):
+    with open_conversation("c", store=store, window=1_000_000, policy="off") as chat:
+        chat.append([user(f"Question {number}") for number in range(250)])
+    with client_of(build_app(store)) as client:
+        page = unescape(client.get("/c/store/c/more?m=m1-m250").text)
+    sentences = len(re.findall("<p>(?!<a)", page))
+    rest = re.search(r"([0-9]+) further sentences not shown", page)
+    assert (sentences, rest is not None and int(rest[1]) > 0) == (200, True)
+
+
 def test_notice_of_another_tenant_or_a_made_up_one_is_not_shown(client):
     page = client.get(f"{PATH}/plan?notice=You+won%3Cb%3E")
     assert page.status_code == 200

@@ -32,6 +32,8 @@ _MAX_FOUND: Final = 20
 """Conversations that the command palette offers."""
 _MAX_CHANGES: Final = 200
 """Changed places that the page of a plan shows. It counts the others."""
+_MAX_WHY: Final = 200
+"""Sentences that the page of a range of messages shows. It counts the others."""
 _MAX_DIFF: Final = 20_000
 """Characters of a message that a diff compares."""
 
@@ -203,6 +205,7 @@ async def show_message(request: Request) -> Response:
         title=f"{handle} of {values['name']}",
         source=source_of(request),
         handle=handle,
+        most=_MAX_WHY,
         last=handle.rpartition("-")[2].partition(".")[0],  # A fork begins after one whole message.
         **values,
     )

@@ -44,8 +44,6 @@ __all__ = [
 T = TypeVar("T")
 _MAX_FORM: Final = 100_000
 """Bytes of a form."""
-MAX_PAGE: Final = 500_000
-"""Bytes of the largest page."""
 
 STATIC: Final[dict[str, bytes]] = {
     path.name: path.read_bytes() for path in sorted((Path(__file__).parents[1] / "static").iterdir()) if path.is_file()
