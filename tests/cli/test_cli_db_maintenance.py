@@ -15,6 +15,7 @@ from foveate.cli.app import main
 from foveate.cli.db import transfer
 from foveate.core.catalog import Prompt
 from foveate.core.messages import user
+from foveate.core.runs import AgentRun
 from foveate.errors import ConflictError
 from foveate.ops.archive import files
 from foveate.ports import append
@@ -181,12 +182,15 @@ def test_conversations_are_listed(db, refused):
 
 def test_name_with_line_feeds_stays_on_its_line(db):
     with SqliteStore("odd.db") as store:
-        head = store.open("a\ntenant", "line\nfeed\ttab")
-        append(store, head, chain([user("a")], head))
+        head = store.open("a\ntenant", name := "line\nfeed\ttab")
+        head = append(store, head, chain([user("a")], head))
+        store.put_run(head, AgentRun("r1", "me", name, "task"))
     odd = ("--store", "odd.db")
     _, row, end = db("list", *odd).splitlines()
     assert (row.split()[:2], end) == (["a␊tenant", "line␊feed␉tab"], "")
     assert db("tenants", *odd).splitlines()[1:] == ["a␊tenant              1", ""]
+    shown = db("run", "show", name, "r1", "--tenant", "a\ntenant", *odd)
+    assert shown.splitlines()[0] == "run r1  me in line␊feed␉tab"
     with sqlite3.connect("odd.db") as connection:
         connection.execute("UPDATE message SET seal = x'00'")
     connection.close()

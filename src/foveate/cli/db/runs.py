@@ -113,7 +113,7 @@ def _print(
     """Print a run. `total`: with its sub-agents. `inner`: their conversations, by step."""
     from ..output import heading, say
 
-    heading(f"run {run.id}", f"{run.agent} in {run.conversation}")
+    heading(f"run {run.id}", f"{run.agent} in {one_line(run.conversation)}")
     why = f" ({run.reason})" if run.reason else ""
     facts = [f"{run.state}{why}", f"started {_time(run.begun)} UTC", f"took {_took(run.begun, run.ended)}"]
     say(", ".join([*(fact for fact in facts if not fact.endswith(" -")), *_use(RunTotal.of(run))]))
