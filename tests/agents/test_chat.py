@@ -20,6 +20,7 @@ from foveate import (
     ChatAgent,
     DoesNotFit,
     Limits,
+    LoopAgent,
     ReActAgent,
     Usage,
     open_conversation,
@@ -343,6 +344,15 @@ def test_wrong_arguments_of_an_agent_are_refused(wrong: dict[str, Any]):
         ChatAgent(**{"model": ScriptedModel([]), "window": 10_000, **wrong})
     with pytest.raises(BadSetting):
         AsyncChatAgent(**{"model": ScriptedModel([]), "window": 10_000, **wrong})
+
+
+@pytest.mark.parametrize("kind", [ChatAgent, LoopAgent])
+@pytest.mark.parametrize("id", [None, 3, ""])
+def test_an_id_of_a_run_that_is_no_name_is_refused_before_the_append(kind: Any, id: Any):
+    with kind(ScriptedModel(["Hi."]), window=10_000, new_id=lambda: id) as agent:
+        with pytest.raises(BadSetting, match="new_id="):
+            (agent.send if kind is ChatAgent else agent.run)("Hello.")
+        assert len(agent.conversation) == 0
 
 
 def test_an_unknown_keyword_is_refused():

@@ -7,6 +7,7 @@ import json
 import threading
 from collections import Counter
 from contextlib import suppress
+from inspect import isawaitable
 from itertools import count
 from typing import Any
 
@@ -94,6 +95,15 @@ class Team:
 RESULTS = ["north is clear.", "here: trees", "east is clear."]
 
 
+def value_of(value: Any) -> Any:
+    """Return a value, awaited if it can be."""
+
+    async def awaited() -> Any:
+        return await value
+
+    return asyncio.run(awaited()) if isawaitable(value) else value
+
+
 def results_of(chat: Any) -> list[str]:
     return [row.message.text for row in chat.history() if row.message.role == "tool"]
 
@@ -162,6 +172,38 @@ def test_wrong_arguments_and_a_failing_sub_agent_are_error_results():
     assert results[0].startswith("scout was not called, for its arguments are wrong: task must be given")
     assert results[1] == "scout failed: RuntimeError: no line"
     assert results[2] == "scout failed: BadInput: The input is blank. Pass a text that asks for something."
+
+
+@pytest.mark.parametrize("kind", [ReActAgent, AsyncReActAgent])
+@pytest.mark.parametrize("scout", [ReActAgent, LoopAgent])
+def test_an_error_of_approve_in_a_sub_agent_ends_the_run(kind: Any, scout: Any):
+    team, answers = Team(), [OSError("The window is closed."), True]
+
+    def approve(call: Any) -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def play(request: dict[str, Any]) -> Any:
+        messages = [message for message in request["messages"] if message["role"] != "system"]
+        if content_of(messages[0]) == "Go.":
+            return say("So be it.") if len(messages) > 1 else call("c1", "scout", task="mid")
+        if content_of(messages[0]) == "mid":
+            return say("Done.") if len(messages) > 1 else call("c1", "deep", task="east" if is_loop else "north")
+        return team.play(request)
+
+    is_loop = scout is LoopAgent
+    look = tool(team.look, needs_approval=True)
+    deep = scout(name="deep", **{"actions" if is_loop else "tools": [look]}, approve=approve)
+    mid = ReActAgent(name="scout", sub_agents=[deep])
+    agent = kind(ScriptedModel(play), sub_agents=[mid], store=team.store, window=100_000)
+    with pytest.raises(OSError, match="The window is closed"):
+        value_of(agent.run("Go."))
+    assert not team.done
+    assert value_of(agent.resume()).is_done
+    assert team.done == {"east" if is_loop else "north": 1}
+    value_of(agent.close())
 
 
 @pytest.mark.parametrize("turns", range(2, 7))

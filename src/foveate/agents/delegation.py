@@ -1,7 +1,8 @@
 """Delegation: sub-agents work on tasks, several at once, each in its own conversation.
 
 Every failure of a sub-agent becomes a result that the model reads. It breaks neither the run around it nor the other
-sub-agents. The limits of every run around a sub-agent include its model calls, tokens and money.
+sub-agents. Only errors of the store and of the program's `approve` end all of them. The limits of every run around a
+sub-agent include its model calls, tokens and money.
 """
 
 from __future__ import annotations
@@ -164,6 +165,8 @@ class Delegation:
         except StoreError:  # The store of this run too.
             raise
         except Exception as error:
+            if error is run.approve_error:  # The program did not decide, so no agent goes on.
+                raise
             _log.warning("the sub-agent %s failed", name, exc_info=error)
             return failure_text(name, error), "error"
         match outcome.run.state:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
+from ..conversation import validate
 from ..core.messages import Message
 from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
 from ..core.stamps import Lease, Origin, Stop, Usage
@@ -80,6 +81,8 @@ class Run:
         self.streams = streams
         self.inner = RunTotal()
         """The use of its sub-agents so far."""
+        self.approve_error: Exception | None = None
+        """An error that `approve` raised in a sub-agent. It ends this run too."""
         self._calls_in_progress = 0
         """Model calls of this run and its sub-agents that have begun and not ended."""
         self.first_turn = 0
@@ -129,6 +132,11 @@ class Run:
             return self.conversation._agent.heartbeat(self._owner)[1]()
         except StoreError:  # The next write raises.
             return True
+
+    def end_with(self, error: Exception) -> None:
+        """Note an error that `approve` raised: the runs around this one end with it too."""
+        for run in self._outer_runs():
+            run.approve_error = error
 
     # ----------------------------------------------------------------------------------------------------- model calls
 
@@ -389,7 +397,12 @@ class Run:
 
 
 def new_record(agent: str, conversation: str, task: str, *, id: str, now: int, parent: str = "") -> AgentRun:
-    """Return the record of a run that begins. `now`: milliseconds since 1970."""
+    """Return the record of a run that begins. `now`: milliseconds since 1970.
+
+    Raises BadSetting if the program's `new_id` returned no name for it.
+    """
+    if not validate.text("The result of new_id=", id):
+        raise BadSetting("new_id= returned an empty text. Each run needs an id of its own.")
     return AgentRun(id, agent, conversation, task, parent, begun=now, usage=Usage())
 
 

@@ -128,7 +128,11 @@ def answer_calls(
             _recall(item, earlier[place])
     for item in pending:
         if not item.has_answer and settings.needs_approval(item.known_tool):
-            yield from _ask(item, settings)
+            try:
+                yield from _ask(item, settings)
+            except Exception as error:
+                run.end_with(error)
+                raise
     are_parallel = all(item.has_answer or item.known_tool.is_parallel for item in pending)
     for batch in [pending] if are_parallel else [[item] for item in pending]:
         yield from _carry_out(run, settings, batch, pending)

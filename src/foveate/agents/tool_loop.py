@@ -90,10 +90,10 @@ class ToolLoop:
         yield Call(self._chat.refresh)
         yield from self._read_catalog()
         yield from self._close_earlier()
-        before = len(self._chat)
+        record, before = self._new_record(""), len(self._chat)  # First, for `new_id` may fail.
         yield Call(partial(self._chat._agent.append, content, owner=self._lock.owner))
-        task = yield from task_of(self._chat, before)
-        return (yield from self._perform(self._run(self._new_record(task), streams)))
+        record = replace(record, task=(yield from task_of(self._chat, before)))
+        return (yield from self._perform(self._run(record, streams)))
 
     def resume(self, *, streams: bool) -> Routine[Outcome]:
         """Continue where a run ended before the model had answered: broken off, failed, or stopped by a limit.
