@@ -761,7 +761,13 @@ def test_list_with_a_text_that_cannot_be_stored_changes_nothing(kept: int):
 
 @pytest.mark.parametrize(
     ("messages", "reason"),
-    [([], "is empty"), ((), "is empty"), ([{"role": "system", "content": "Be brief."}], "has only system messages")],
+    [
+        ([], "is empty"),
+        ((), "is empty"),
+        ([[]], "is empty"),
+        ([{"role": "system", "content": "Be brief."}], "has only system messages"),
+        ([[{"role": "system", "content": "Be brief."}], []], "has only system messages"),
+    ],
 )
 def test_prompt_for_a_list_with_nothing_to_send_is_refused_and_hides_nothing(messages: Any, reason: str):
     chat = opened()
