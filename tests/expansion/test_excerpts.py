@@ -135,6 +135,13 @@ def test_recursive_pattern_is_refused_before_it_takes_memory(pattern):
     assert list(find(r"\(?R", "R")) == [(0, 1)]
 
 
+@pytest.mark.parametrize("pattern", ["(?r)b", "(?ri)B", "a|(?r:b)"])
+def test_pattern_that_searches_backwards_is_refused(pattern):
+    """Its matches would come last first, and get the numbers of other lines."""
+    with pytest.raises(BadInput, match="searches backwards"):
+        list(find(pattern, "a\nb\nc"))
+
+
 def test_carets_and_dollars_match_at_lines():
     assert list(islice(find("^b$", "a\nb\nc"), 2)) == [(2, 3)]
 

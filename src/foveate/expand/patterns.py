@@ -44,6 +44,8 @@ def find(pattern: str, text: str, seconds: float = SECONDS) -> Iterator[tuple[in
         raise BadInput("The pattern repeats too often. Use * or + instead of large numbers.")
     try:
         compiled = regex.compile(pattern, regex.MULTILINE)
+        if compiled.flags & regex.REVERSE:
+            raise BadInput("The pattern searches backwards, as (?r) makes it. Leave out the flag r.")
         for match in compiled.finditer(text, timeout=seconds, concurrent=True):
             yield match.span()
     except TimeoutError:
