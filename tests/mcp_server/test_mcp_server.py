@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -286,6 +288,29 @@ def test_the_command_serves_standard_input_and_output(store: str):
     assert "ERROR disk full" in ask(parameters, work).content[0].text
 
 
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signal to one process")
+def test_ctrl_c_ends_the_server_although_its_input_stays_open(store: str):
+    command = [sys.executable, "-m", "foveate", "mcp", "ours", "--store", store]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as server:
+        try:
+            server.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+            server.stdin.flush()
+            assert b"serverInfo" in server.stdout.readline()
+            server.send_signal(signal.SIGINT)
+            assert server.wait(60) == 130
+            assert server.stderr.read() == b"Stopped.\n"
+        finally:
+            server.kill()
+
+
 def test_the_command_serves_http_to_clients_with_the_token(store: str):
     httpx = pytest.importorskip("httpx2", reason="httpx2 is not installed")
     from mcp.client.streamable_http import streamable_http_client
@@ -374,6 +399,41 @@ def test_a_session_is_read_again_when_it_grows(project: tuple[Path, dict[str, st
         opened.write('{"type": "user", "uuid": "u6", "parentUuid": "u5", "mess')  # A line that is being written.
     assert "zebra crossed" in use(server, "search_history", words="zebra")[1]
     assert use(server, "expand", handle="m3") == (False, LOG)
+
+
+def test_a_session_stays_readable_while_other_calls_open_more(project: tuple[Path, dict[str, str], Path]):
+    """The SDK runs the calls of a client in threads."""
+    folder, environ, file = project
+    for number in range(2, 8):
+        file.with_stem(f"s{number}").write_bytes(file.read_bytes())
+    sessions = SessionFiles("claude-code", folder, environ=environ)
+    with sessions.open("s1") as chat:
+        for name in sessions.names():
+            with sessions.open(name) as other:
+                assert other.search("disk full")
+        assert chat.search("disk full")
+
+
+def test_session_files_without_a_message_are_left_out(project: tuple[Path, dict[str, str], Path]):
+    """Claude Code begins a file before the first message, which is then the newest."""
+    folder, environ, file = project
+    texts = {"s2": "", "s3": '{"type": "summary", "summary": "An older session.", "leafUuid": "u4"}\n'}
+    for name, text in texts.items():
+        file.with_stem(name).write_text(text)
+    server = build_server(SessionFiles("claude-code", folder, environ=environ))
+    assert use(server, "list_conversations") == (False, '{\n  "name": "s1",\n  "messages": 5\n}')
+    assert "m1" in use(server, "search_history", words="never push")[1]
+    assert use(server, "search_history", words="never push", conversation="s3")[0]
+    file.unlink()
+    is_error, text = use(server, "search_history", words="never push")
+    assert is_error
+    assert "holds no message" in text or "is empty" in text
+
+
+def test_a_link_to_a_project_has_its_sessions(project: tuple[Path, dict[str, str], Path], tmp_path: Path):
+    folder, environ, _ = project
+    (tmp_path / "link").symlink_to(folder)
+    assert SessionFiles("claude-code", tmp_path / "link", environ=environ).names() == ["s1"]
 
 
 def test_sessions_of_other_projects_cannot_be_read(project: tuple[Path, dict[str, str], Path], tmp_path: Path):

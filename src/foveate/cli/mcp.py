@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
+from .text import complain
 
 if TYPE_CHECKING:
     from ..replay.recordings.session_folders import Client
@@ -86,6 +88,7 @@ def mcp(
     if http is not None:
         _check_address(host, http)
     if http is None:
+        signal.signal(signal.SIGINT, _stop)
         build_server(source).run("stdio")
         return 0
     try:
@@ -99,6 +102,12 @@ def mcp(
     print(f"Serving {address}/mcp", file=sys.stderr)
     build_server(source, **protected(token, address)).run("streamable-http", host=host, port=http)
     return 0
+
+
+def _stop(*_: object) -> None:
+    """End the process on Ctrl-C: a thread of the SDK waits for input, and Python would wait for the thread."""
+    complain("Stopped.")
+    os._exit(130)
 
 
 def _check_address(host: str, port: int) -> None:

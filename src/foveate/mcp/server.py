@@ -7,7 +7,7 @@ cut or refuse longer ones.
 # No `from __future__ import annotations`: the SDK reads the annotations of tools, which name values of this module's
 # functions.
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
@@ -138,10 +138,11 @@ def _add_reading(server: MCPServer, source: Source) -> None:
     @server.tool(annotations=_READS)
     def list_conversations() -> list[Listed]:
         """List the conversations that this server may read; the first one counts where a call names none."""
-        listed = []
-        for name in source.names()[:_MAX_LISTED]:
-            with _opened(source, name) as chat:
-                listed.append(Listed(name=name, messages=len(chat)))
+        listed: list[Listed] = []
+        with _errors_for_the_model():
+            for name in source.names()[:_MAX_LISTED]:
+                with suppress(BadInput), source.open(name) as chat:  # The file of a session may have no message.
+                    listed.append(Listed(name=name, messages=len(chat)))
         return listed
 
 
@@ -228,10 +229,16 @@ def _add_resources(server: MCPServer, source: Source) -> None:
 
 @contextmanager
 def _opened(source: Source, name: str) -> Iterator[Conversation]:
-    """Open a conversation, or the first one. Errors are for the model: the SDK hides the texts of all others."""
+    """Open a conversation, or the first one."""
+    with _errors_for_the_model(), source.open(name) if name else _first(source) as chat:
+        yield chat
+
+
+@contextmanager
+def _errors_for_the_model() -> Iterator[None]:
+    """Raise errors of foveate as ToolError: the SDK hides the texts of all others."""
     try:
-        with source.open(name or _first(source)) as chat:
-            yield chat
+        yield
     except FoveateError as error:
         raise ToolError(str(error)[:800]) from error
 
@@ -247,11 +254,20 @@ def _read(source: Source, name: str) -> Iterator[Conversation]:
         raise ResourceError(str(error)[:800]) from error
 
 
-def _first(source: Source) -> str:
-    names = source.names()
-    if not names:
-        raise BadInput("This server has no conversation yet.")
-    return names[0]
+@contextmanager
+def _first(source: Source) -> Iterator[Conversation]:
+    """Open the first conversation that can be read."""
+    problem = BadInput("This server has no conversation yet.")
+    with ExitStack() as stack:
+        for name in source.names():
+            try:
+                chat = stack.enter_context(source.open(name))
+            except BadInput as error:
+                problem = error
+            else:
+                yield chat
+                return
+    raise problem
 
 
 def _blocks(content: tuple[Content, ...]) -> list[ContentBlock]:

@@ -58,7 +58,9 @@ class SessionFiles:
         variables = os.environ if environ is None else environ
         self._client, self._project = client, (project or Path()).absolute()
         self._folder = session_folder(client, variables)
-        if self._project.suffix == ".jsonl" and not self._project.is_file():
+        if self._project.suffix != ".jsonl":
+            self._project = self._project.resolve()  # Clients record the folder without links.
+        elif not self._project.is_file():
             raise BadSetting(f"There is no session file {self._project}.")
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
@@ -106,7 +108,7 @@ class SessionFiles:
             known = _Session(version, messages, _hidden(path.stem, messages, known))
         self._sessions[path.stem] = known
         while len(self._sessions) > _MAX_OPEN:
-            self._sessions.pop(next(iter(self._sessions))).chat.close()
+            del self._sessions[next(iter(self._sessions))]  # Not closed: another call may be reading it.
         return known.chat
 
 
