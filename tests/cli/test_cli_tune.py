@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from tuning_samples import sessions
@@ -36,6 +38,31 @@ def test_tune_prints_the_changes_and_writes_preset_and_report(run, files, tmp_pa
 def test_tune_prints_the_preset_if_no_file_is_named(run, files):
     _, out, _ = run("tune", *files, *OPTIONS)
     assert 'extends = "keep-last-5"' in out
+
+
+def test_the_printed_preset_is_toml_in_any_width(run, files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    _, out, _ = run("tune", *files, *OPTIONS)
+    assert tomllib.loads(out[out.index("# Tuned on") :])["extends"] == "keep-last-5"
+
+
+def test_tune_replaces_only_presets_that_it_wrote(run, files, tmp_path, monkeypatch):
+    """A preset that replaces the one it extends would extend itself."""
+    monkeypatch.chdir(tmp_path)
+    tuned = "# Tuned on 4 recordings, window 32,000 tokens, seed 0.\nextends = 'keep-last-5'\n"
+    texts = {"mine.toml": tuned, "foveate.toml": 'policy = "keep-last-5"\n', "own.toml": 'extends = "keep-last-5"\n'}
+    for name, text in texts.items():
+        Path(name).write_text(text)
+    for name in texts:
+        code, _, err = run(
+            "tune", *files, *OPTIONS[2:], "--policy", "mine.toml", "--write", f"../{tmp_path.name}/{name}"
+        )
+        assert code == 2
+        assert ("the preset that is searched" if name == "mine.toml" else "foveate tune did not write it") in err
+    assert {name: Path(name).read_text() for name in texts} == texts
+    code, _, err = run("tune", *files, *OPTIONS, "--write", "mine.toml")
+    assert (code, err) == (0, "")
+    assert Path("mine.toml").read_text() != tuned
 
 
 def test_tune_writes_nothing_if_there_is_nothing_to_win(run, tmp_path):
@@ -72,7 +99,7 @@ def test_tune_prints_one_json_object(run, files):
         (["a", "b", "c", "d", "--minutes", "0"], "minutes is 0.0. Set it to a number above 0."),
         (["a", "b", "c", "d", "--policy", "none"], "'none' has no parameters to search"),
         (["a", "b", "c", "d", "--jobs", "0"], "--window and --jobs must be whole numbers above 0."),
-        (["a", "b", "c", "d"], "Only 0 of 4 recordings can be used"),
+        (["a", "b", "c", "d"], "Name more recordings. a: there is no such file."),
     ],
 )
 def test_wrong_input_is_refused_in_a_sentence(run, arguments, text, tmp_path, monkeypatch):

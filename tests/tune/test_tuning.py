@@ -203,6 +203,15 @@ def test_recordings_that_cannot_be_read_are_reported(tmp_path):
     assert (result.recordings, result.left_out) == (4, 0)
 
 
+def test_a_recording_without_a_model_call_is_reported(tmp_path):
+    question = tmp_path / "question.jsonl"
+    question.write_text('{"role": "user", "content": "Are you there?"}')
+    files = sessions(tmp_path, back=0, number=4)
+    result = tune([question, *files], policy="keep-last-5", window=32_000, prices=NO_CACHE, jobs=1)
+    assert [(failure.path, failure.error) for failure in result.failures] == [(str(question), "It has no model call.")]
+    assert (result.recordings, result.left_out) == (4, 0)
+
+
 def test_a_copy_of_a_recording_is_left_out_and_reported(tmp_path):
     """Else one half of the recordings may hold what the other half is checked with."""
     files = sessions(tmp_path, back=0, number=4)

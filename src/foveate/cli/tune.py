@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from ..errors import BadSetting
 from .files import folder_of, write_whole
 from .options import EngineOption, Provider, policies_of, prices_of
-from .text import complain
+from .text import complain, printable
 
 if TYPE_CHECKING:
     from ..tune import Trial, Tuned
@@ -82,8 +82,8 @@ def tune(
     names, billed = policies_of(policy, None), prices_of(prices)
     if window < 1 or (jobs is not None and jobs < 1):
         raise BadSetting("--window and --jobs must be whole numbers above 0.")
-    if write is not None and write.suffix != ".toml":
-        raise BadSetting(f"--write is {write}. Name a file that ends with .toml.")
+    if write is not None:
+        _check_write(write, names[0])
     for place in filter(None, (write, html)):
         folder_of(place)
     from ..tune import preset_text
@@ -120,13 +120,25 @@ def tune(
     return 0
 
 
+def _check_write(write: Path, policy: str) -> None:
+    """Raise BadSetting for a file that must not be replaced by a preset: settings, or a preset of the user."""
+    from ..tune.preset import FIRST_WORDS
+
+    if write.suffix != ".toml":
+        raise BadSetting(f"--write is {write}. Name a file that ends with .toml.")
+    if write.exists() and Path(policy).exists() and write.samefile(policy):
+        raise BadSetting(f"--write is {write}, the preset that is searched and that the new one extends. Name another.")
+    if write.is_file() and (text := write.read_bytes()) and not text.startswith(FIRST_WORDS.encode()):
+        raise BadSetting(f"{write} exists, and foveate tune did not write it. Name another file.")
+
+
 def _show(tuned: Tuned, write: Path | None, html: Path | None) -> None:
     """Print the figures, the changed parameters, the frontier and the sentences."""
     from ..core.plurals import plural
     from ..replay.numbers import count
     from ..tune import preset_text
     from ..tune.report import sentences, value_text
-    from .output import heading, print_table, say
+    from .output import encodable, heading, print_table, say
 
     facts = [plural(tuned.recordings, "recording"), f"window {count(tuned.window)}"]
     facts += [plural(tuned.parameters, "parameter"), plural(tuned.replays, "replay")]
@@ -146,7 +158,7 @@ def _show(tuned: Tuned, write: Path | None, html: Path | None) -> None:
         say(sentence)
     if tuned.is_better and write is None:
         say()
-        say(preset_text(tuned).rstrip())
+        sys.stdout.write(encodable(printable(preset_text(tuned))))  # Not wrapped, so that it stays TOML.
     elif tuned.is_better:
         say(f"The preset is in {write}. Use it with policy={str(write)!r}, or in foveate.toml.")
     elif write is not None:

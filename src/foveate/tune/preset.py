@@ -12,7 +12,10 @@ from ..policies.presets.sources import flatten
 from .report import saving_text, share_text
 from .result import Trial, Tuned
 
-__all__ = ["preset_text"]
+__all__ = ["FIRST_WORDS", "preset_text"]
+
+FIRST_WORDS = "# Tuned on"
+"""The beginning of every preset that tuning writes."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -31,7 +34,7 @@ def preset_text(tuned: Tuned, trial: Trial | None = None, *, place: Path | None 
     preset_values = {name: value for name, value, _ in chosen.changes}
     cost, readable = share_text(tuned.preset.all_in), share_text(tuned.preset.readable)
     lines = [
-        f"# Tuned on {tuned.recordings} recordings, window {tuned.window:,} tokens, seed {tuned.seed}.",
+        f"{FIRST_WORDS} {tuned.recordings} recordings, window {tuned.window:,} tokens, seed {tuned.seed}.",
         f"# Cost with fetching back what was missed: {share_text(chosen.all_in)} of sending everything, was {cost}.",
         f"# Readable of what the calls used: {share_text(chosen.readable)}, was {readable}.",
     ]

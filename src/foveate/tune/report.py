@@ -51,7 +51,7 @@ def sentences(tuned: Tuned) -> list[str]:
     if tuned.ending == "interrupted":
         found.append(f"The search was stopped after {plural(tuned.rounds, 'round')}.")
     if tuned.left_out:
-        found.append(f"There was no time for {plural(tuned.left_out, 'recording')}: they were left out.")
+        found.append(f"Left out for lack of time: {plural(tuned.left_out, 'recording')}.")
     return found
 
 

@@ -212,9 +212,13 @@ class _Tuning:
             if original != path:  # Its original may be in the other half.
                 self._trials.failures.append(Failure(path, "", f"It has the same messages as {original}."))
                 del costs[path]
+        self._trials.failures += [Failure(path, "", "It has no model call.") for path in costs if not costs[path]]
         self._paths = sorted((path for path in costs if costs[path]), key=lambda path: (-costs[path], path))
         if len(self._paths) < LEAST_RECORDINGS:
-            problems = "".join(f" {failure.path}: {failure.error}" for failure in self._trials.failures[:3])
+            failures = sorted(self._trials.failures, key=lambda failure: failure.path)
+            problems = "".join(
+                f" {failure.path}: {failure.error.removeprefix(f'{failure.path}: ')}" for failure in failures[:3]
+            )
             raise BadSetting(
                 f"Only {len(self._paths)} of {len(self._files)} recordings can be used, and tuning needs at least "
                 f"{LEAST_RECORDINGS} with model calls. Name more recordings.{problems}"
