@@ -263,6 +263,7 @@ async def waits(content: object) -> list[AdditionalContent]:
     [
         (raises, "ValueError: no camera"),
         (lambda content: [AdditionalContent("a", True, "2")], "BadSetting: save_to_history="),  # type: ignore[arg-type]
+        (lambda content: [AdditionalContent("a", True, 2**64)], "BadSetting: save_to_history= must be at most"),
         (returns(7), "TypeError: it returned 7, which is no AdditionalContent"),
         (returns([b"text"]), "TypeError: it returned b'text', which is no AdditionalContent"),
         (returns([AdditionalContent("a"), {"content": "b"}]), "TypeError: it returned {'content': 'b'}"),
@@ -704,6 +705,7 @@ def test_policies_of_a_plugin_run_first_unless_all_is_off():
     ("make", "why"),
     [
         (lambda: plugin(save="2"), "save_to_history="),
+        (lambda: plugin(save=2**64), "save_to_history= must be at most"),
         (lambda: plugin(after_tools=1), "after_tools="),
         (lambda: plugin(name=" ")(returns("x")), "A plugin has a name"),
         (lambda: plugin("x"), "The argument of plugin()"),

@@ -42,6 +42,10 @@ SPACING = "\n"
 """The text after each content of a plugin."""
 
 
+_MOST_CALLS = 2**63 - 1
+"""The largest number that every store can keep."""
+
+
 class AdditionalContent(Struct, frozen=True):
     """Content that a plugin adds to a message, and how long it is visible.
 
@@ -64,6 +68,10 @@ class AdditionalContent(Struct, frozen=True):
             )
         if type(self.save_to_history) not in (bool, int):  # A bool is an int. A float, even 2.0, is neither.
             raise BadSetting(f"save_to_history= must be True, False or a whole number, not {self.save_to_history!r}.")
+        if self.save_to_history > _MOST_CALLS:
+            raise BadSetting(
+                f"save_to_history= must be at most 2**63 - 1, not {self.save_to_history}. Pass True for all calls."
+            )
         if not isinstance(self.content, str) and not _are_blocks(self.content):
             raise BadSetting(f"content= must be a str or a tuple of Text and Media, not {self.content!r:.100}.")
 
