@@ -243,6 +243,19 @@ def test_wrong_options_are_named(run, recording, options, expected):
     assert expected in err
 
 
+@pytest.mark.parametrize("command", ["replay", "tune"])
+def test_a_report_replaces_only_reports(run, recording, tmp_path, command):
+    """With `--html *.jsonl` the shell names a recording as the report."""
+    before, report = recording.read_bytes(), tmp_path / "report.html"
+    code, out, err = run(command, recording, "--html", recording, "--policy", "prune")
+    assert (code, out) == (2, "")
+    assert f"{recording} exists, and is no report." in err
+    assert recording.read_bytes() == before
+    report.write_bytes(b"")
+    for _ in range(2 if command == "replay" else 0):
+        assert run("replay", recording, "--html", report, "--policy", "prune")[0] == 0
+
+
 def test_bad_file_does_not_stop_the_others(run, recording, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nothing\n")

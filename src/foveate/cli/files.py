@@ -11,10 +11,13 @@ from pathlib import Path
 from ..errors import BadSetting
 from ..ops.archive.files import check_place
 
-__all__ = ["STDOUT", "folder_of", "read_text", "remove_database", "write_whole"]
+__all__ = ["STDOUT", "check_report", "folder_of", "read_text", "remove_database", "write_whole"]
 
 STDOUT = "/dev/stdout"
 """The place of a file that is written to standard output."""
+
+_HTML = b"<!doctype html>"
+"""The beginning of each report, in small letters."""
 
 
 def folder_of(path: Path) -> Path:
@@ -25,6 +28,20 @@ def folder_of(path: Path) -> Path:
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise BadSetting(f"{path} cannot be written: you may not write to its folder.")
     return path.parent
+
+
+def check_report(path: Path) -> None:
+    """Raise BadSetting if no report can be written here: it replaces reports and empty files, but no other file.
+
+    With `--html *.jsonl` the shell names a recording as the report.
+    """
+    folder_of(path)
+    if not path.is_file():
+        return
+    with open(path, "rb") as file:
+        beginning = file.read(len(_HTML))
+    if beginning and beginning.lower() != _HTML:
+        raise BadSetting(f"{path} exists, and is no report. Name another file, such as --html report.html.")
 
 
 def write_whole(path: Path, content: bytes) -> None:

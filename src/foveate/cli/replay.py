@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from ..core.profiles import window_of
 from ..errors import BadSetting
-from .files import folder_of, remove_database, write_whole
+from .files import check_report, folder_of, remove_database, write_whole
 from .options import EngineOption, Provider, policies_of, prices_of, store_file, store_url
 from .recordings import choose_sessions, named_recordings, sessions_here
 from .text import complain
@@ -187,7 +187,7 @@ def _check_places(html: Path | None, url: str | None) -> Path | None:
     from ..open import open_store
 
     if html is not None:
-        folder_of(html)
+        check_report(html)
     if url is None:
         return None
     file = store_file(url)

@@ -11,7 +11,7 @@ import msgspec
 from cyclopts import Parameter
 
 from ..errors import BadSetting
-from .files import folder_of, write_whole
+from .files import check_report, folder_of, write_whole
 from .options import EngineOption, Provider, policies_of, prices_of
 from .text import complain, printable
 
@@ -84,8 +84,9 @@ def tune(
         raise BadSetting("--window and --jobs must be whole numbers above 0.")
     if write is not None:
         _check_write(write, names[0])
-    for place in filter(None, (write, html)):
-        folder_of(place)
+        folder_of(write)
+    if html is not None:
+        check_report(html)
     from ..tune import preset_text
     from ..tune import tune as search
     from .output import time_bar
