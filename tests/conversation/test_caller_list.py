@@ -765,8 +765,12 @@ def test_list_with_a_text_that_cannot_be_stored_changes_nothing(kept: int):
         ([], "is empty"),
         ((), "is empty"),
         ([[]], "is empty"),
+        ([[[]], ListItem([]), b"[]"], "is empty"),
         ([{"role": "system", "content": "Be brief."}], "has only system messages"),
+        ([{"role": "developer", "content": "Be brief."}], "has only system messages"),
         ([[{"role": "system", "content": "Be brief."}], []], "has only system messages"),
+        ([ListItem({"role": "system", "content": "Be brief."})], "has only system messages"),
+        ([b'{"role": "system", "content": "Be brief."}'], "has only system messages"),
     ],
 )
 def test_prompt_for_a_list_with_nothing_to_send_is_refused_and_hides_nothing(messages: Any, reason: str):

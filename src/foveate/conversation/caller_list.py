@@ -8,7 +8,8 @@ name.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from ..core.events import Event
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin
 from ..core.wire import encode_message
-from ..errors import BadMessage, ConflictError, NoSuchConversation
+from ..errors import BadInput, BadMessage, ConflictError, NoSuchConversation
 from ..expand.originals import decoded
 from ..ports import StoredMessage
 from . import validate
@@ -29,7 +30,7 @@ from .edit import Editor
 from .instrumentation import Reporter
 from .journal_search import number_at
 from .list_comparison import Changes, Comparison
-from .list_items import Known, NewList, ReadMessage
+from .list_items import Item, Known, NewList, ReadMessage
 from .state import State
 from .weak_methods import weakly
 
@@ -92,6 +93,8 @@ class _List(NamedTuple):
     """The indices in the caller's list of each value; None: one for each."""
     read: Callable[[Any], object] | None
     ignore_removals: bool
+    is_request: bool
+    """Whether a request follows, which needs something to send."""
 
 
 class _Rewind(NamedTuple):
@@ -128,8 +131,12 @@ class CallerList:
         read: Callable[[Any], object] | None = None,
         *,
         ignore_removals: bool = False,
+        is_request: bool = False,
     ) -> Followed:
-        """Make the history and the view what the list shows."""
+        """Make the history and the view what the list shows.
+
+        `is_request`: whether a request follows. Raises BadInput then for a list with nothing to send.
+        """
         if not isinstance(messages, list | tuple):
             raise BadMessage(f"messages= takes the whole list of messages, not {type(messages).__name__}.")
         if read is not None:
@@ -141,7 +148,7 @@ class CallerList:
             self._history = self._caught_up()  # The format learns where the messages of the history begin.
             values = self._state.format.group(messages)
             ranges = None if values is messages else _ranges(messages, values)
-        return self._follow(_List(values, ranges, read, ignore_removals))
+        return self._follow(_List(values, ranges, read, ignore_removals, is_request))
 
     def _follow(self, request: _List, *, may_fork: bool = True) -> Followed:
         self._rewind = None
@@ -151,6 +158,8 @@ class CallerList:
             try:
                 changes, new, history = self._compare(request, may_fork=may_fork)
                 _check_new(changes, new)
+                if request.is_request:
+                    _check_sendable(chain(islice(history.items, new.known), new.fresh))
                 if changes.fork_at is not None and not changes.is_rewind:
                     former, reason = self._depart(changes.fork_at, changes.reason)
                     changes, new, history = self._compare(request, may_fork=False)
@@ -394,6 +403,17 @@ class CallerList:
         except NoSuchConversation:
             return False
         return True
+
+
+def _check_sendable(items: Iterable[Item]) -> None:
+    """Raise BadInput if the items of a list hold no message but those of the system."""
+    content = "is empty"
+    for traits in chain.from_iterable(item.traits for item in items):
+        if traits.role != "system":
+            return
+        content = "has only system messages"
+    # Following it would hide the rest of the history.
+    raise BadInput(f"messages= {content}, so there is nothing to send. Pass the whole list, or leave it out.")
 
 
 def _check_new(changes: Changes, new: NewList) -> None:

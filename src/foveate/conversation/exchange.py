@@ -6,7 +6,7 @@ It follows the caller's own list of messages, and lets plugins and the tool `exp
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -196,17 +196,13 @@ class Exchange:
         conversation does. The view shows the list even if another writer changed the conversation meanwhile. Raises
         ConflictError if others keep doing that.
         """
-        if isinstance(messages, list | tuple) and all(map(_is_system, _flat(messages))):
-            # Following it would hide the rest of the history.
-            content = "has only system messages" if any(_flat(messages)) else "is empty"
-            raise BadInput(f"messages= {content}, so there is nothing to send. Pass the whole list, or leave it out.")
         self.use_model(choice)
         self._choice, self._may_expand = choice, may_expand
         system, tools = validate.system_prompt(system), validate.tools(tools)  # SDKs pass None for no tools.
         self.weigh(system, tools)
         for _ in range(ATTEMPTS):
             if messages is not None:
-                self.follow(messages, read)
+                self.caller_list.follow(messages, read, is_request=True)
             self.caller_list.depart()
             known = self._state.news
             self._offer, self._own_names, self._has_offer = (system, tools), own_names(tools), True
@@ -468,18 +464,3 @@ class Exchange:
         self.caller_list.forget()
         self._items.forget()
         self._state.format.rendered(self._state.view(), profile=self._state.profile)
-
-
-def _flat(items: Iterable[object]) -> Iterator[object]:
-    """Yield the messages of a caller's list, each list in it item by item."""
-    for item in items:
-        if isinstance(item, list | tuple):
-            yield from item
-        else:
-            yield item
-
-
-def _is_system(item: object) -> bool:
-    """Return whether an item of a caller's list is a system message."""
-    role = item.get("role") if isinstance(item, dict) else getattr(item, "role", None)
-    return role in ("system", "developer")
