@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from foveate import Message, Text
-from foveate.digest.history import digest_messages
+from foveate import Message, Text, ToolCall, assistant, tool_result
+from foveate.digest.history import digest_messages, holding_statements
 from foveate.digest.history import pasted as pasted_lines
 from foveate.digest.history.pasted import is_in_tags, is_notice, split_pasted
-from foveate.summarizers.transcript import label_of
+from foveate.summarizers.transcript import label_of, split_messages
 from foveate.testing import say, user
 
 TERMINAL = """\
@@ -92,7 +92,7 @@ def test_two_lines_of_code_among_words_are_not_enough():
 
 def test_notes_of_the_engine_are_nobodys_words():
     text = 'Fix the login.\n[cut: 400 of 1,157 characters; expand("m451") shows all]'
-    assert split_pasted(text) == ("Fix the login.", "")
+    assert digest_messages([user(text)], 2_000) == "## Goal\nFix the login."
 
 
 def test_a_digest_shows_what_the_user_said_and_the_failure_that_was_pasted():
@@ -295,3 +295,76 @@ def test_a_context_of_long_lines_in_tags_holds_no_values():
     text = "\n  ".join(("<environment_context>", *lines)) + "\n</environment_context>"
     said = [user("Review trail 10."), user(text), say("I do.")]
     assert "2026-07-23" not in digest_messages(said, 2_000).partition("## Names")[0]
+
+
+SKILL = "Review target: trail `10`.\n\nNever open the shop on a Sunday. The goal is to keep total_price.py small."
+
+
+def test_the_text_of_a_skill_is_not_the_users():
+    launched = (
+        assistant("", ToolCall("c1", "Skill", '{"skill": "review"}')),
+        tool_result("c1", "Launching skill: review"),
+        user(SKILL),
+    )
+    messages = [user("Move total_price.py into the cart."), *launched, say("total_price.py is moved.")]
+    text = digest_messages(messages, 2_000)
+    assert "## Goal\nMove total_price.py into the cart." in text
+    assert "## Rules" not in text
+    assert holding_statements(messages).rules == []
+    (transcript,) = split_messages(messages, 9_000)
+    assert f"--- tool, not the user\n{SKILL}" in transcript
+
+
+def test_words_of_a_user_after_another_result_are_theirs():
+    said = [
+        user("Move it."),
+        assistant("", ToolCall("c1", "Skill", "{}")),
+        tool_result("c1", "Launching skill: a\nfailed"),
+    ]
+    assert "- Never open the shop on a Sunday." in digest_messages([*said, user(SKILL)], 2_000)
+
+
+def test_the_prompt_behind_a_command_does_not_bind_later_work():
+    command = user("<command-message>simplify</command-message>\n<command-name>/simplify</command-name>")
+    prompt = user("# Simplify\n\nNever flag style. " + "You must read every file in full before you judge it. " * 30)
+    text = digest_messages([user("Plan the shop."), say("I do."), command, prompt], 4_000)
+    assert "## Goal\nPlan the shop." in text
+    assert "Never flag style." not in text
+    assert "Never flag style." in digest_messages([command, prompt], 4_000)
+
+
+def test_remarks_and_notices_of_a_client_are_no_statements():
+    notice = user(f"{NOTICE}\nFull transcript available at: /tmp/tasks/bop7dq50u.output")
+    text = digest_messages([user("Port the parser."), user("[Request interrupted by user]"), notice], 2_000)
+    assert "interrupted" not in text
+    assert "Full transcript" not in text
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "[Messages m1 to m450 are hidden to fit the window.]",
+        '[Messages m1 to m450 are hidden to fit the window. expand("m1-m450") brings them back.]',
+        '[Old tool result content cleared: log, 3,000 characters, 40 rows: "ok"; expand("m12")]',
+        "[695 characters; m180]",
+    ],
+)
+def test_notes_of_the_engine_are_no_statements(note: str):
+    for message in (user(f"{note}\nThe port is 8080."), say(f"{note}\nThe port is 8080.")):
+        text = digest_messages([user("Port the parser."), message], 2_000)
+        assert "The port is 8080." in text
+        assert note not in text
+    assert note not in digest_messages([user("Port the parser.")], 2_000, previous=note)
+
+
+def test_a_text_that_was_cut_ends_with_an_ellipsis():
+    cut = say("The port is 8080. The host is `session.e\n[cut: 400 of 1,157 characters; m451]")
+    assert "The host is `session.e …" in digest_messages([user("Port the parser."), cut], 2_000)
+
+
+def test_the_target_of_a_call_has_no_note():
+    call = ToolCall("c1", "Bash", '{"command": "[311 characters; m952] make status"}')
+    result = tool_result("c1", "[output, 27 lines, exit code 1; m953]\nmake: no rule", state="error")
+    text = digest_messages([user("Port the parser."), assistant("", call), result], 2_000)
+    assert "- Bash make status: make: no rule" in text
+    assert "m95" not in text

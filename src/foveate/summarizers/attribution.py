@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 
+from ..core.messages import Message
 from ..core.summaries import SummaryRequest
 from ..digest.history.speakers import is_from_user, truncate_messages
 
@@ -80,16 +81,22 @@ class Statements:
         self._request = request
 
     @cached_property
+    def _messages(self) -> list[tuple[Message, bool]]:
+        """Each message, and whether a user wrote it."""
+        pairs = pairwise((None, *self._request.everything))
+        return [(message, is_from_user(message, before)) for before, message in pairs if message is not None]
+
+    @cached_property
     def users(self) -> str:
         """All text of users, and text that an earlier summary or the request carries on as theirs."""
         request = self._request.facts.get("request")
-        texts = [message.text for message in self._request.everything if is_from_user(message)]
+        texts = [message.text for message, is_users in self._messages if is_users]
         return plain("\n".join([*texts, self._request.previous, request if isinstance(request, str) else ""]))
 
     @cached_property
     def others(self) -> str:
         """Results of tools, and messages of role user that no user wrote."""
-        others = [message for message in self._request.everything if not is_from_user(message)]
+        others = [message for message, is_users in self._messages if not is_users]
         return plain("\n".join(message.text for message in truncate_messages(others, _READ)))
 
     @cached_property
@@ -97,7 +104,7 @@ class Statements:
         """Messages in which users agreed, each with the proposal before it; None if no user agreed to anything."""
         agreed: list[str] = []
         for before, message in pairwise((None, *self._request.everything)):
-            if message is not None and is_from_user(message) and _ASSENT.search(message.text):
+            if message is not None and is_from_user(message, before) and _ASSENT.search(message.text):
                 agreed += [message.text, before.text if before and before.role == "assistant" else ""]
         if _ASSENT.search(self._request.previous):
             agreed.append(self._request.previous)

@@ -17,14 +17,14 @@ from ..digest.history.speakers import is_from_user, is_summary
 __all__ = ["MOST_PARTS", "label_of", "split_messages"]
 
 
-def label_of(message: Message) -> str:
-    """Return the label of a message in a transcript."""
+def label_of(message: Message, before: Message | None = None) -> str:
+    """Return the label of a message in a transcript. `before`: the message before it."""
     if (result := message.result) is not None:
         state = "" if result.state == "ok" else f", {result.state}"
         return f"result{f' of {result.name}' if result.name else ''}{state}"
     if is_summary(message):
         return "steps, told in short"
-    if message.role == "user" and not is_from_user(message):
+    if message.role == "user" and not is_from_user(message, before):
         return f"{message.name or 'tool'}, not the user"
     return message.role
 
@@ -44,9 +44,11 @@ _RULE = "--- "
 def split_messages(messages: Sequence[Message], room: int) -> list[str]:
     """Return the messages as texts of at most `room` characters, in order: one if possible, else as few as possible."""
     written: list[tuple[Message, str]] = []
+    labels = [label_of(message, messages[i - 1] if i else None) for i, message in enumerate(messages)]
     for limits, most in ((_AT_ONCE, 1), (_IN_PARTS, MOST_PARTS)):
         for results, texts in limits:
-            written = [(message, block) for message in messages if (block := _block(message, results, texts))]
+            blocks = [_block(message, label, results, texts) for message, label in zip(messages, labels, strict=True)]
+            written = [(message, block) for message, block in zip(messages, blocks, strict=True) if block]
             packed = _packed([block for _, block in written], room)
             if len(packed) <= most:
                 return packed
@@ -76,7 +78,7 @@ def _packed(blocks: Sequence[str], room: int) -> list[str]:
     return parts
 
 
-def _block(message: Message, results: int, texts: int) -> str:
+def _block(message: Message, label: str, results: int, texts: int) -> str:
     lines = []
     for part in message.parts:
         match part:
@@ -89,7 +91,7 @@ def _block(message: Message, results: int, texts: int) -> str:
             case _:
                 pass
     text = "\n".join(line for line in lines if line.strip())
-    return f"{_RULE}{label_of(message)}\n{text}" if text else ""
+    return f"{_RULE}{label}\n{text}" if text else ""
 
 
 def _text_of(part: object, keep: int) -> str:

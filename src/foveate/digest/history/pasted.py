@@ -55,8 +55,6 @@ _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+\S")
 """An item of a list."""
 _FORMATTED = re.compile(r"\s*(?:#{1,6}\s|\*\*|```|~~~|<)")
 """A title, a line in bold print, a fence of code or a tag: the form of a written text."""
-_NOTE = re.compile(r"\s*\[.*(?:\bexpand\(\"|\b[\d,]+ of [\d,]+ characters).*\]\s*\Z")
-"""A note of the engine about what is not shown."""
 _OPENING = re.compile(r"(?:\s|#{1,6} [^\n]*\n)*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
 """The tag that opens a block, perhaps below titles."""
 _NOTICE = re.compile(
@@ -154,7 +152,7 @@ def _noticed_lines(lines: Sequence[str]) -> set[int]:
 
 
 def _is_markup(line: str) -> bool:
-    return len(line) <= _LOOKED_AT and line.lstrip()[:1] in ("<", "[") and bool(_TAG.match(line) or _NOTE.match(line))
+    return len(line) <= _LOOKED_AT and line.lstrip()[:1] == "<" and bool(_TAG.match(line))
 
 
 def _worth(line: str) -> int:

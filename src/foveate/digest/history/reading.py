@@ -13,6 +13,7 @@ from .client_summaries import is_client_summary, parts_of_client_summary
 from .confirmations import confirm, is_agreement
 from .fold_lines import read_fold
 from .joining import append, join, without_copies
+from .notes import without_notes
 from .pasted import is_in_tags, is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
 from .selection import Line
@@ -47,6 +48,8 @@ _GREETING = re.compile(
 """A text of nothing but words that greet or thank."""
 _COMMAND = re.compile(r"/\S*|\[[^\[\]]*\]")
 """A command to a client, or its remark: `/mode`, `[Request interrupted by user]`."""
+_COMMAND_TAGS = ("<command-message>", "<command-name>")
+"""Tags in which Claude Code puts a command."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
@@ -103,13 +106,12 @@ class Reader:
         """Names that the earlier summary lists."""
         self.last_before: list[str] = []
         """The last answer in the earlier summary, if the messages have none."""
-        self.answer = next(
-            (message.text for message in reversed(messages) if message.role == "assistant" and message.text.strip()), ""
-        )
+        texts = (without_notes(message.text) for message in reversed(messages) if message.role == "assistant")
+        self.answer = next((text for text in texts if text.strip()), "")
         """The last answer of the model."""
         self._carry_on(previous)
         for i, message in enumerate(messages):
-            self._read(i, message, (i + 1) / len(messages))
+            self._read(i, message, messages[i - 1] if i else None, (i + 1) / len(messages))
             if self._length > 2 * self._held:
                 self._hold_heaviest()
         self.statements = self._without_copies()
@@ -123,7 +125,7 @@ class Reader:
     def _carry_on(self, text: str) -> None:
         """Read an earlier summary: its statements keep their kinds."""
         self._turn = 0
-        for title, lines in read_sections(text).items():
+        for title, lines in read_sections(without_notes(text)).items():
             folded = title.casefold()
             kind = KIND_OF.get(folded)
             speaker: Speaker = "assistant" if folded in OF_MODEL else "summary"
@@ -169,14 +171,14 @@ class Reader:
         self.statements.append(statement)
         return statement
 
-    def _read(self, place: int, message: Message, age: float) -> None:
+    def _read(self, place: int, message: Message, before: Message | None, age: float) -> None:
         self._turn = place + 1
-        text = message.text
+        text = without_notes(message.text)
         match message.role:
             case "user" if is_summary(message):
                 self._read_summary(text, age)
-            case "user" if is_from_user(message):
-                self._read_input(place, text, age)
+            case "user" if is_from_user(message, before):
+                self._read_input(place, text, age, is_prompt=before is not None and _is_command(before))
             case "user" if self._steps:
                 self._steps.add_text(place, text, age)
             case "system" | "developer" if place == 0 and len(text) > _PROMPT:
@@ -234,16 +236,22 @@ class Reader:
             if (self._own or self._agreed) and confirm(self._own, self._reply, self._agreed, age):
                 self._own, self._agreed = [], []
 
-    def _read_input(self, place: int, text: str, age: float) -> None:
+    def _read_input(self, place: int, text: str, age: float, *, is_prompt: bool) -> None:
+        """Read a text of the user, or of a client in the user's name. `is_prompt`: whether a command is before it."""
         if is_client_summary(text):
             self._read_client_summary(text, age)
+            return
+        is_long = self._has_goal and len(text) > _PROMPT
+        if is_prompt and is_long:
+            if self._steps:
+                self._steps.add_text(place, text, age)
             return
         own, pasted = split_pasted(text)
         if pasted and self._steps:
             self._steps.add_pasted(place, pasted, age)
-        if is_notice(text) or (self._has_goal and len(text) > _PROMPT and _ROLE.match(text)):
+        if is_long and _ROLE.match(text):
             self._read_texts(own, "assistant", age)
-        elif own.strip():
+        elif own.strip() and not is_notice(text) and not _COMMAND.fullmatch(own.strip()):
             self._read_own_words(own, age, may_be_goal=not is_in_tags(text))
 
     def _read_client_summary(self, text: str, age: float) -> None:
@@ -361,6 +369,11 @@ class Reader:
         self.statements = [one for one in self.statements if one.text and (one.speaker != "tool" or one.kind != "said")]
         shown = " ".join(statement.shown for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
+
+
+def _is_command(message: Message) -> bool:
+    """Return whether a message is the command of a user to a client, behind which the client may send a prompt."""
+    return message.role == "user" and message.text.startswith(_COMMAND_TAGS)
 
 
 def _may_be_goal(statement: Statement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -18,9 +19,15 @@ skill that Claude Code sends when the model asks for it; an example that SWE-age
 """
 
 
-def is_from_user(message: Message) -> bool:
-    """Whether a user wrote this message."""
-    return message.role == "user" and message.name not in _OTHERS and not message.text.startswith(_BEGINNINGS)
+_LAUNCHES = re.compile(r"Launching skill: [\w.:/-]+\s*\Z")
+"""The result after which Claude Code sends the text of a skill, or of a command, that the model asked for."""
+
+
+def is_from_user(message: Message, before: Message | None = None) -> bool:
+    """Whether a user wrote this message. `before`: the message before it."""
+    if message.role != "user" or message.name in _OTHERS or message.text.startswith(_BEGINNINGS):
+        return False
+    return before is None or before.role != "tool" or not _LAUNCHES.match(before.text)
 
 
 def is_summary(message: Message) -> bool:

@@ -13,6 +13,7 @@ from ...core.messages import Message, ToolCall, ToolResult
 from ..names import distinct_names, worth_of
 from ..source import plain_line
 from ..wrappings import output_of
+from .notes import without_notes
 from .statements import cut_at_clause
 
 __all__ = ["TELLING", "Steps", "argument_text", "error_lines", "target_of"]
@@ -78,10 +79,12 @@ class Steps:
             target = self._newest[1] if self._newest and self._newest[0] is call else target_of(call)
             about = cut_at_clause(f"{call.name} {target}", 80)
         text = output_of(result.text)
-        lines = error_lines(text, 1)  # Many tools print a failure without reporting one.
+        plain = without_notes(text)
         weight = age
+        lines = error_lines(plain, 1)  # Many tools print a failure without reporting one.
         if result.state == "error":
-            lines, weight = lines or [" ".join(text.split())], age + 1.0
+            lines, weight = lines or [" ".join((plain.strip() or text).split())], age + 1.0
+        lines = lines or error_lines(text, 1)
         for line in lines:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
         self.add_text(place, text, age)
@@ -222,7 +225,7 @@ def _arguments(call: ToolCall) -> dict[str, Any] | None:
 
 
 def _target(text: str) -> str:
-    return " ".join(text[: 4 * _TARGET].split())[:_TARGET]
+    return " ".join(without_notes(text)[: 4 * _TARGET].split())[:_TARGET]
 
 
 _CLAIM = re.compile(

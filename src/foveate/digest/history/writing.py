@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from ...core.messages import Message
 from ..source import plain_line
 from ..wrappings import output_of
 from .holding import Holding, holding_among
+from .notes import without_notes
 from .reading import Reader
 from .sections import BULLET, DONE, ERRORS, FOUND, LAST, NAMES, ORDER, REFERRED, RULES, TITLE_OF, VALUES
 from .selection import Line, Selection, take_fitting
@@ -78,7 +80,11 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
 
 def find_holding(messages: Sequence[Message], previous: str) -> Holding:
     """Return the rules and values that hold, as `holding_statements` describes them."""
-    spoken = [one for one in messages if one.role in ("system", "developer") or is_from_user(one) or is_summary(one)]
+    spoken = [
+        one
+        for before, one in pairwise((None, *messages))
+        if one is not None and (one.role in ("system", "developer") or is_from_user(one, before) or is_summary(one))
+    ]
     return holding_among(Reader(spoken, _HOLDING, previous, None).statements)
 
 
@@ -171,7 +177,7 @@ def _lines_of(message: Message) -> list[Line]:
     """Return the whole lines of a result, for the room that nothing else fills."""
     if message.role != "tool":
         return []
-    lines = map(plain_line, output_of(message.text)[:_FILLED].splitlines())
+    lines = map(plain_line, output_of(without_notes(message.text))[:_FILLED].splitlines())
     return [
         Line(FOUND, line, 1.0, _FILLED + i, False)
         for i, line in enumerate(lines)
