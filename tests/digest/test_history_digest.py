@@ -606,6 +606,32 @@ def test_a_task_that_is_needed_once_is_no_rule(text: str, kind: str):
     assert weigh(text, "user", 1, 1.0).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("text", "is_rule"),
+    [
+        ("Do we only have one colour for links? The old shop has two.", False),
+        ("can we rewrite the page until it is short? it repeats things.", False),
+        ("Could you please never push to main? It breaks the build.", True),
+        ("keep them until when? i'd say end of june", True),
+        ("should we only test on Linux? no, on both.", True),
+        ("What does the footer use? It should be dimmer.", True),
+        ("I should have mentioned the other table before.", False),
+        ("All endpoints should have a timeout.", True),
+        ("Let me try it, then we should be good to go.", False),
+        ("There is only one file left, cart.py.", False),
+        ("I go on until there are no more bugs.", True),
+        ("I go on, but there are no more bugs.", False),
+        ("This has to much risk.", False),
+        ("Propose where each of these files should go.", False),
+        ("The table that you should keep is orders.", True),
+        ("Read the log if you need to.", False),
+        ("If you need to restart it, ask me first.", True),
+    ],
+)
+def test_words_that_only_look_binding_make_no_rule(text: str, is_rule: bool):
+    assert (weigh(text, "user", 1, 1.0).kind == "rule") is is_rule
+
+
 def read(name: str, text: str) -> list[Message]:
     """Return a call that reads a file, and its result."""
     return [Message("assistant", (ToolCall(name, "read", f'{{"path": "{name}"}}'),)), tool_result(name, text)]

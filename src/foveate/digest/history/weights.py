@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ...core.caches import cached
 from .signs import Sign, possible_signs, signs_of
+from .statements import split_sentences
 
 __all__ = ["LATER", "Kind", "Speaker", "Statement", "is_worth", "may_any_be_worth", "most_worth", "weigh"]
 
@@ -120,12 +121,31 @@ _INQUIRES = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a request to explain or to find out something: what it quotes does not bind."""
-_OWN_DUTY = re.compile(
-    r"\bi (?:(?:also|really|just|still|only|then|now) )?(?:(?:have|need|had|got) to"
-    r"|(?:always|never|don['’]?t|can['’]?t|cannot)(?! (?:want|need|accept|allow|approve|like)))\b",
+_LOOSE = re.compile(
+    r"""\b(?:
+        i[ ](?:(?:also|really|just|still|only|then|now|would|will)[ ])?(?:(?:have|need|had|got)[ ]to  # the user's duty
+        |(?:always|never|don['’]?t|can['’]?t|cannot)(?![ ](?:want|need|accept|allow|approve|like)))
+      | (?:i|we|you|they)(?:[ ]\w+)?[ ]should(?:['’]ve|[ ]have)[ ](?:\w+ly[ ])?(?:\w+ed|been|taken|given|written|seen
+        |chosen|known|told|said|had|made|thought|caught|read|put|kept|left|sent)  # regret
+      | (?:i|we|you|they|it|that|this)(?:[ ]\w+)?[ ]should[ ](?:now[ ])?be[ ](?:good|fine|ok(?:ay)?|all[ ]set|enough)
+      | there(?:['’]s|[ ](?:is|are|was|were))(?:[ ]\w+)?[ ](?:only|no[ ]more) | ha(?:s|ve)[ ]to[ ](?:much|many)
+      | (?:what|where|how|why|whether)(?:[ ][^\s,;:.]+){1,4}?[ ](?:should|needs?[ ]to|ha(?:s|ve)[ ]to)  # still open
+      | if[ ](?:you|we|i|they)[ ](?:ever[ ]|really[ ])?(?:have|need)[ ]to
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words that only look as if they bound the reader, such as what the user must do, or how many there are."""
+_BINDS_ASKED = re.compile(
+    r"\b(?:never|always|make sure|ensure|avoid|not to|please not"
+    r"|what|which|when|where|who|how (?:many|much|long|often))\b",
     re.IGNORECASE,
 )
-"""The words of a user about what they themselves must do, or never do: no rule for the reader."""
+"""Words of a question that binds, too: it asks politely, or the next sentence gives the value that it asks for.
+
+`Could you please never push to main? It breaks the build.` `keep them until when? i'd say end of june`
+"""
+_ANSWERS = re.compile(r"\W*(?:yes|yeah|yep|no|nope|nah|ja|nein|oui|non|sí|sim|não|да|нет)\b", re.IGNORECASE)
+"""The beginning of an answer to the question before: `should the dog stay? nah.`"""
 _SPECIFICS = 4
 """Numbers, names and quotations of a statement that count."""
 _UNSPECIFIC, _SPECIFIC_EACH = 0.7, 0.15
@@ -217,9 +237,18 @@ def most_worth(signs: int, speaker: Speaker) -> float:
     )
 
 
-def _is_own_duty(text: str) -> bool:
-    """Return whether the words that bind are about the user alone: `i have to leave at 4`."""
-    others, count = _OWN_DUTY.subn(" ", text)
+def _binds_loosely(text: str) -> bool:
+    """Return whether the words that bind are in questions, or only look so: `i have to leave at 4`."""
+    others, count = _LOOSE.subn(" ", text)
+    if "?" in others:
+        sentences = split_sentences(others)
+        asserted = [
+            one
+            for one, following in zip(sentences, (*sentences[1:], ""), strict=True)
+            if not one.endswith("?") or _BINDS_ASKED.search(one) or _ANSWERS.match(following)
+        ]
+        count += len(sentences) - len(asserted)
+        others = " ".join(asserted)
     return bool(count) and not signs_of(others) & Sign.BINDING
 
 
@@ -233,7 +262,7 @@ def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
     is_question = bool(signs & Sign.QUESTION)
     if is_question:
         return "open" if signs & Sign.OPEN else "said" if speaker == "assistant" else "asked"
-    if speaker == "system" or (signs & Sign.BINDING and speaker != "assistant" and not _is_own_duty(text)):
+    if speaker == "system" or (signs & Sign.BINDING and speaker != "assistant" and not _binds_loosely(text)):
         return "rule"
     if signs & Sign.DECISION:
         return "decision"
