@@ -626,10 +626,41 @@ def test_a_task_that_is_needed_once_is_no_rule(text: str, kind: str):
         ("The table that you should keep is orders.", True),
         ("Read the log if you need to.", False),
         ("If you need to restart it, ask me first.", True),
+        ("The cart only counts the first price (cart.py:17).", False),
+        ("Don't touch cart.py:17.", True),
     ],
 )
 def test_words_that_only_look_binding_make_no_rule(text: str, is_rule: bool):
     assert (weigh(text, "user", 1, 1.0).kind == "rule") is is_rule
+
+
+REVIEW = "\n\n".join(
+    [
+        "Here is the review. Keep your answer short.",
+        *(
+            f"## Finding {n}\n\n- The cart only counts price {n}.\n- The total is {n} as long as it has no tax."
+            for n in range(9)
+        ),
+        "- Prices must never be floats.",
+        "Mend all of it. Only the newest version matters.",
+    ]
+)
+
+
+def test_a_report_that_a_user_hands_over_sets_few_rules():
+    """A review of 39 findings stood in a digest as 20 rules, and left no room for what was done."""
+    rules = read_sections(digest_messages([user("Plan the shop."), assistant("I do."), user(REVIEW)], 4_000))["Rules"]
+    assert "- Prices must never be floats." in rules
+    assert "- Only the newest version matters." in rules
+    assert not any("only counts" in rule for rule in rules)
+    first = read_sections(digest_messages([user(REVIEW), assistant("I do.")], 4_000))["Rules"]
+    assert any("only counts" in rule for rule in first)
+
+
+def test_words_of_the_user_come_before_those_of_a_report():
+    rounds = "Round totals down, as the tax office does."
+    history = [user("Plan the shop."), assistant("I do."), user(REVIEW), assistant("Done."), user(rounds)]
+    assert f"- {rounds}" in digest_messages(history, 800)
 
 
 def read(name: str, text: str) -> list[Message]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from .lexicon import words
 
-__all__ = ["is_in_tags", "is_notice", "split_pasted"]
+__all__ = ["is_document", "is_in_tags", "is_notice", "split_pasted"]
 
 _PROMPT = re.compile(r"\s*(?:[$❯➜▶]\s+\S|>>>\s|PS [A-Z]:\S*>|[\w.-]+@[\w.-]+[:~\s]\S*\s?[$%#]\s|bash-[\d.]*[$#])")
 """The prompt of a shell. It counts twice, because output follows."""
@@ -68,7 +68,9 @@ _BETWEEN = 4
 _LOOKED_AT = 400
 """Characters of a line that are looked at."""
 _LEAST_LINES = 3
-"""Lines in a row that make a pasted text."""
+"""Lines in a row that make a pasted text, and formatted lines of a document."""
+_FORMATTED_SHARE = 4
+"""One line of a document in so many, at least, is formatted."""
 
 
 def split_pasted(text: str) -> tuple[str, str]:
@@ -88,6 +90,13 @@ def is_notice(text: str) -> bool:
     """Return whether a client wrote this text in the user's name, such as `<task-notification>...`."""
     tags = _tags_of(_FILE_BELOW.sub("", text))
     return bool(tags) and all(map(_NOTICE.match, tags))
+
+
+def is_document(text: str) -> bool:
+    """Return whether a text has the form of a document, such as a report or a review: titles, bold print and lists."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    formatted = sum(bool(_FORMATTED.match(line) or _ITEM.match(line)) for line in lines)
+    return formatted >= _LEAST_LINES and formatted * _FORMATTED_SHARE >= len(lines)
 
 
 def is_in_tags(text: str) -> bool:

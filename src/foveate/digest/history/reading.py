@@ -14,7 +14,7 @@ from .confirmations import confirm, is_agreement
 from .fold_lines import read_fold
 from .joining import append, join, without_copies
 from .notes import without_notes
-from .pasted import is_in_tags, is_notice, split_pasted
+from .pasted import is_document, is_in_tags, is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
 from .selection import Line
 from .signs import Sign, possible_signs, signs_of
@@ -23,7 +23,7 @@ from .statements import ANSWERED, split_sentences, split_statements
 from .steps import Steps
 from .supersession import find_superseded
 from .terms import shape_of_value, terms_of
-from .weights import LATER, Kind, Speaker, Statement, is_worth, may_any_be_worth, most_worth, weigh
+from .weights import LATER, Kind, Speaker, Statement, is_worth, may_any_be_worth, most_worth, weigh, weigh_written
 
 __all__ = ["Reader"]
 
@@ -48,6 +48,10 @@ _GREETING = re.compile(
 """A text of nothing but words that greet or thank."""
 _COMMAND = re.compile(r"/\S*|\[[^\[\]]*\]")
 """A command to a client, or its remark: `/mode`, `[Request interrupted by user]`."""
+_SPOKEN = 12
+"""Statements of a message that a person types. A document with more of them is a report, a review or a plan."""
+_FRAME = 2
+"""Statements at the beginning and at the end of a message with a document that are the user's own."""
 _COMMAND_TAGS = ("<command-message>", "<command-name>")
 """Tags in which Claude Code puts a command."""
 _ANSWER = 40
@@ -276,6 +280,10 @@ class Reader:
             self._read_texts(text, "user", age)
         self._agreed = self._reply if is_agreement(plain) else []
         self._own = self.statements[begun:]
+        if self._has_goal and len(self._own) > _SPOKEN and is_document(text):
+            share = _SPOKEN / len(split_statements(text))  # Of a long history, the lightest ones are not read.
+            for statement in self._own[_FRAME:-_FRAME]:
+                weigh_written(statement, age, share)
         if self._has_goal or not may_be_goal:
             return
         left = min(_GOAL, int(self._room * 0.15))

@@ -18,7 +18,17 @@ from ...core.caches import cached
 from .signs import Sign, possible_signs, signs_of
 from .statements import split_sentences
 
-__all__ = ["LATER", "Kind", "Speaker", "Statement", "is_worth", "may_any_be_worth", "most_worth", "weigh"]
+__all__ = [
+    "LATER",
+    "Kind",
+    "Speaker",
+    "Statement",
+    "is_worth",
+    "may_any_be_worth",
+    "most_worth",
+    "weigh",
+    "weigh_written",
+]
 
 LATER = " (later: "
 """Stands between statements and a later one that may replace them."""
@@ -135,6 +145,14 @@ _LOOSE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Words that only look as if they bound the reader, such as what the user must do, or how many there are."""
+_WEAK = re.compile(
+    r"\b(?:only|until|unless|without|except|can(?:no|['’])t|limit(?:s|ed)?|require[sd]?|important|critical|minimum|min"
+    r"|max(?:imum)?|policy|constraint|rule|should(?:n['’]t)?|allowed|permitted|(?:needs?|ha(?:s|ve)) to)\b",
+    re.IGNORECASE,
+)
+"""Words that often describe. Reports and sentences about a line of code are full of them."""
+_CITES_LINE = re.compile(r"\w\.[a-z]{1,5}:\d|\blines? \d", re.IGNORECASE)
+"""A line of a file, such as `cart.py:17`."""
 _BINDS_ASKED = re.compile(
     r"\b(?:never|always|make sure|ensure|avoid|not to|please not"
     r"|what|which|when|where|who|how (?:many|much|long|often))\b",
@@ -240,6 +258,9 @@ def most_worth(signs: int, speaker: Speaker) -> float:
 def _binds_loosely(text: str) -> bool:
     """Return whether the words that bind are in questions, or only look so: `i have to leave at 4`."""
     others, count = _LOOSE.subn(" ", text)
+    if _CITES_LINE.search(text):
+        others, weak = _WEAK.subn(" ", others)
+        count += weak
     if "?" in others:
         sentences = split_sentences(others)
         asserted = [
@@ -250,6 +271,18 @@ def _binds_loosely(text: str) -> bool:
         count += len(sentences) - len(asserted)
         others = " ".join(asserted)
     return bool(count) and not signs_of(others) & Sign.BINDING
+
+
+def weigh_written(statement: Statement, age: float, share: float) -> None:
+    """Weigh a statement of a long text that a user hands over. `share`: the part of its worth that it keeps.
+
+    Only words that command or forbid bind there, and what binds keeps its worth.
+    """
+    if statement.kind == "rule" and signs_of(_WEAK.sub(" ", statement.text)) & Sign.BINDING:
+        return
+    kind = _kind(statement.text, statement.signs & ~Sign.BINDING, "user")
+    plain = weigh(statement.text, statement.speaker, statement.position, age, kind)
+    statement.kind, statement.weight = plain.kind, share * plain.weight
 
 
 def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
