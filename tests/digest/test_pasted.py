@@ -8,6 +8,7 @@ from foveate import Message, Text, ToolCall, assistant, tool_result
 from foveate.digest.history import digest_messages, holding_statements
 from foveate.digest.history import pasted as pasted_lines
 from foveate.digest.history.pasted import is_in_tags, is_notice, split_pasted
+from foveate.digest.history.weights import weigh
 from foveate.summarizers.transcript import label_of, split_messages
 from foveate.testing import say, user
 
@@ -368,3 +369,46 @@ def test_the_target_of_a_call_has_no_note():
     text = digest_messages([user("Port the parser."), assistant("", call), result], 2_000)
     assert "- Bash make status: make: no rule" in text
     assert "m95" not in text
+
+
+HELP = """\
+❯ shop auth
+Authenticate with the shop
+
+Usage:
+  shop auth [command]
+
+Available Commands:
+  link-card Link your card for the next order
+  list        List all open orders
+  login       Login with the browser"""
+ENDS = """\
+~/projects/shop (main)
+node:fs:448
+    at readFile (node:fs:448:20)
+Node.js v23.4.0"""
+SPINNER = """\
+⠇ Working...
+[shop:test] $ make test
+[shop:test] ok 12
+shop-web on main via v1.26.2 took 12s"""
+
+
+@pytest.mark.parametrize("pasted", [HELP, ENDS, SPINNER])
+def test_the_whole_output_below_a_prompt_is_pasted(pasted: str):
+    own, found = split_pasted(f"Why does it stop?\n\n{pasted}\n\nI want it to go on.")
+    assert own.split() == ["Why", "does", "it", "stop?", "I", "want", "it", "to", "go", "on."]
+    assert found.split() == pasted.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("'/var/folders/49/T/Screenshot 2025-11-21 at 01.27.21.png'", "asked"),
+        ("/srv/shop/cart-2.py", "asked"),
+        ("/srv/shop/cart-2.py is the total.", "value"),
+        ("The total is in /srv/shop/cart-2.py", "value"),
+    ],
+)
+def test_the_path_of_a_file_alone_is_no_value(text: str, kind: str):
+    assert weigh(text, "user", 1, 1.0).kind == kind

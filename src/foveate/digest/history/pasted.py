@@ -29,6 +29,7 @@ _BEGINS = re.compile(
       | \((?:Open\sfile|Current\sdirectory):\s                                                  # the state of a shell
       | [A-Z]\w*(?:Error|Exception)(?::\s|$) | error\s?TS\d+ | panic:\s
       | </?[a-zA-Z][\w:.-]*(?:\s[^<>]*)?>.*</?[a-zA-Z][\w:.-]*>\s*$                            # markup
+      | Node\.js\sv\d+\.\d | [\u2800-\u28ff]\s | ~?/\S*\s\([\w./-]+\)\s*$ | \S+\son\s.*\stook\s\d+m?s?\s*$   # shells
       | --[a-z][\w-]+(?:[\s=]|$) | "[\w.$-]+"\s*:\s*\S | [{}\[\]()]+[,;]?\s*$ | [│├└─╭╰┃━╞═┌┐┘] | [-=+*_]{6,}
     )""",
     re.VERBOSE,
@@ -63,8 +64,8 @@ _NOTICE = re.compile(
 """The name of a tag that a program writes."""
 _FILE_BELOW = re.compile(r"\n[^\n<>]{1,60}: \S*[/\\]\S+\s*\Z")
 """The line with which such a text may end: `Full transcript available at: /tmp/a.output`."""
-_BETWEEN = 4
-"""Lines between two that programs write, at most, that count as output as well."""
+_BETWEEN, _BELOW_PROMPT = 4, 12
+"""Lines between two that programs write, at most, that count as output as well, and the same below a prompt."""
 _LOOKED_AT = 400
 """Characters of a line that are looked at."""
 _LEAST_LINES = 3
@@ -130,18 +131,19 @@ def _pasted_lines(lines: Sequence[str]) -> set[int]:
     found: set[int] = set()
     run: list[int] = []
     between: list[int] = []
-    gap = machine = 0
+    gap = machine = most = 0
     for place, line in enumerate((*lines, None)):
         if line is not None and (worth := _worth(line)):
             run += (*between, place)
             between, gap, machine = [], 0, machine + worth
-        elif line is not None and run and gap < _BETWEEN and not _is_own(line):
+            most = _BELOW_PROMPT if worth > 1 else max(most, _BETWEEN)
+        elif line is not None and run and gap < most and not _is_own(line):
             between.append(place)
             gap += bool(line.strip())
         else:
             if machine >= _LEAST_LINES:
                 found.update(run)
-            run, between, gap, machine = [], [], 0, 0
+            run, between, gap, machine, most = [], [], 0, 0, 0
     return found
 
 

@@ -256,7 +256,12 @@ class Reader:
         if is_long and _ROLE.match(text):
             self._read_texts(own, "assistant", age)
         elif own.strip() and not is_notice(text) and not _COMMAND.fullmatch(own.strip()):
+            is_request = not self._has_goal
             self._read_own_words(own, age, may_be_goal=not is_in_tags(text))
+            if not is_request and len(self._own) > _SPOKEN and is_document(own):
+                share = _SPOKEN / len(split_statements(own))  # Of a long history, the lightest ones are not read.
+                for statement in self._own[_FRAME:-_FRAME]:
+                    weigh_written(statement, age, share)
 
     def _read_client_summary(self, text: str, age: float) -> None:
         """Read the summary of a client. Its words for the request may be the goal."""
@@ -280,10 +285,6 @@ class Reader:
             self._read_texts(text, "user", age)
         self._agreed = self._reply if is_agreement(plain) else []
         self._own = self.statements[begun:]
-        if self._has_goal and len(self._own) > _SPOKEN and is_document(text):
-            share = _SPOKEN / len(split_statements(text))  # Of a long history, the lightest ones are not read.
-            for statement in self._own[_FRAME:-_FRAME]:
-                weigh_written(statement, age, share)
         if self._has_goal or not may_be_goal:
             return
         left = min(_GOAL, int(self._room * 0.15))

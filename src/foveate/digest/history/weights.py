@@ -131,6 +131,8 @@ _INQUIRES = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a request to explain or to find out something: what it quotes does not bind."""
+_PATH_ALONE = re.compile(r"([\"'`])(?:~|\.{1,2}|[A-Z]:)?[/\\][^\"'`\n]+\1\W*|@?(?:~|\.{1,2}|[A-Z]:)?[/\\]\S+")
+"""The path of a file that the user shows. It gives no value, and the names have it."""
 _LOOSE = re.compile(
     r"""\b(?:
         i[ ](?:(?:also|really|just|still|only|then|now|would|will)[ ])?(?:(?:have|need|had|got)[ ]to  # the user's duty
@@ -290,7 +292,7 @@ def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
         return "goal"
     if speaker == "assistant" and _ANNOUNCES.match(text):
         return "said"
-    if speaker == "user" and (_TASTE.match(text) or _INQUIRES.match(text)):
+    if speaker == "user" and (_TASTE.match(text) or _INQUIRES.match(text) or _PATH_ALONE.fullmatch(text)):
         return "asked"
     is_question = bool(signs & Sign.QUESTION)
     if is_question:
