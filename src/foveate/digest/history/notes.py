@@ -11,7 +11,7 @@ import re
 __all__ = ["without_notes"]
 
 _NOTE = re.compile(
-    r"\s*\[(?P<cut>cut: )?[^\[\]\n]*"
+    r"\[(?P<cut>cut: )?[^\[\]\n]*"
     r'(?:\bexpand\(\\*"m[^\[\]\n]*|[;:] m\d+(?:\.\d+)*|\bm\d+ are hidden to fit the window\b[^\[\]\n]*)\]'
 )
 """A note in both forms: with a call of `expand`, and with the handle alone."""
@@ -23,9 +23,9 @@ def without_notes(text: str) -> str:
     """Return a text without notes. An ellipsis stands where a sentence was cut."""
     if "[" not in text or not any(map(text.__contains__, _SIGNS)):
         return text
-    return _NOTE.sub(_in_place_of, text)
+    return _NOTE.sub(_in_place_of, text).replace("\n …", " …")
 
 
 def _in_place_of(note: re.Match[str]) -> str:
-    is_inside = note["cut"] and not note.string[: note.start()].endswith((".", "!", "?", "…"))
-    return " …" if is_inside else ""
+    before = note.string[: note.start()].rstrip()[-1:]
+    return " …" if note["cut"] and before not in (".", "!", "?", "…") else ""

@@ -84,7 +84,8 @@ class Steps:
         lines = error_lines(plain, 1)  # Many tools print a failure without reporting one.
         if result.state == "error":
             lines, weight = lines or [" ".join((plain.strip() or text).split())], age + 1.0
-        lines = lines or error_lines(text, 1)
+        elif not lines and plain != text:
+            lines = error_lines(text, 1)  # A note may name an exit code.
         for line in lines:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
         self.add_text(place, text, age)
