@@ -143,6 +143,7 @@ _LOOSE = re.compile(
       | there(?:['’]s|[ ](?:is|are|was|were))(?:[ ]\w+)?[ ](?:only|no[ ]more) | ha(?:s|ve)[ ]to[ ](?:much|many)
       | (?:what|where|how|why|whether)(?:[ ][^\s,;:.]+){1,4}?[ ](?:should|needs?[ ]to|ha(?:s|ve)[ ]to)  # still open
       | if[ ](?:you|we|i|they)[ ](?:ever[ ]|really[ ])?(?:have|need)[ ]to
+      | (?<!\w[ ])(?:and[ ])?before[ ](?:we|you)[ ](?:continue|go[ ]on|proceed|move[ ]on|\w+[ ](?:this|that|it))
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
