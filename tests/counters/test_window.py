@@ -93,7 +93,7 @@ def test_no_request_of_any_kind_exceeds_any_window(kind, window, records_usage):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("first", "kind"), zip(cycle(["english", "vietnamese", "hex"]), [*LANGUAGES, *KINDS], strict=False)
+    ("first", "kind"), [*zip(cycle(["english", "vietnamese", "hex"]), [*LANGUAGES, *KINDS], strict=False)]
 )
 def test_no_request_exceeds_the_window_after_a_change_of_kind(first, kind):
     assert largest_request(kind, 32_000, records_usage=True, first=first)[0] <= 32_000
