@@ -55,26 +55,18 @@ def fingerprint(table: dict[str, list[str]]) -> str:
 
 def install(venv: Path, table: dict[str, list[str]]) -> bool:
     """Create the environment, and return whether all packages could be installed."""
-    made = subprocess.run(["sh", "tools/make_venv.sh", venv, "."], cwd=ROOT)
-    packages = [*table["packages"], *TOOLS]
     python = str(venv / "bin" / "python")
-    if made.returncode == 0 and uv_exists():
-        made = subprocess.run(["uv", "pip", "install", "--quiet", "--python", python, *packages])
-    elif made.returncode == 0:
-        pip = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
-        made = subprocess.run([*pip, *packages])
+    uv = ["uv", "pip", "install", "--quiet", "--python", python]
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
+    made = subprocess.run(["sh", "tools/make_venv.sh", venv, "."], cwd=ROOT)
+    if made.returncode == 0:
+        has_pip = subprocess.run([python, "-c", "import pip"], capture_output=True).returncode == 0
+        made = subprocess.run([*(pip if has_pip else uv), *table["packages"], *TOOLS])
     if made.returncode != 0:
         print(f"SKIPPED {', '.join(table['tests'])}: the packages of {venv.name} cannot be installed.", flush=True)
         return False
     (venv / ".ready").write_text(fingerprint(table))
     return True
-
-
-def uv_exists() -> bool:
-    try:
-        return subprocess.run(["uv", "--version"], capture_output=True).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/bin/sh
 # make_venv.sh VENV SPEC: creates a virtual environment in VENV and installs SPEC, such as ".[dev]", in editable form.
-# Uses $PYTHON if it is set, else the first Python from 3.11 on that it finds. Uses uv if it is installed.
+# Uses $PYTHON if it is set, else the first Python from 3.11 on that it finds. Uses uv if it is installed, and pip if uv
+# fails, for example because only pip knows the package index.
 set -eu
 
 venv=$1
@@ -65,8 +66,9 @@ fi
 
 echo "Installing $spec into $venv."
 if [ "$uv" = yes ]; then
-    uv pip install --quiet --python "$venv/bin/python" --editable "$spec"
-else
-    # Python compiles a module when something imports it: most modules of these packages are never imported.
-    "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --editable "$spec"
+    if uv pip install --quiet --python "$venv/bin/python" --editable "$spec"; then exit; fi
+    echo "uv cannot install $spec, so pip does."
+    "$venv/bin/python" -m ensurepip >/dev/null # An environment of uv has no pip.
 fi
+# Python compiles a module when something imports it: most modules of these packages are never imported.
+"$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --editable "$spec"
