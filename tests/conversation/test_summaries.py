@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foveate import StoreError, Text, View, open_async_conversation, open_conversation
+from foveate import Conversation, StoreError, Text, View, open_async_conversation, open_conversation
 from foveate.core.summaries import read_answer
 from foveate.edits import Hide, Pin, Replace, Span, Summarize, Target, Task
 from foveate.errors import BadSetting, NoSummary
@@ -399,22 +399,44 @@ def test_summarizer_learns_which_texts_no_user_typed():
     ]
 
 
+def tasks_of(chat: Conversation) -> list[tuple[str, str]]:
+    """Return the policy and the state of each recorded attempt."""
+    edits = [edit for record in chat.journal.records() for edit in record.edits]
+    return [(edit.policy, edit.state) for edit in edits if isinstance(edit, Task)]
+
+
 def test_needless_attempt_is_closed():
     """Otherwise the next plan would find it pending, and count it."""
+    store = MemoryStore()
+
+    def summarize(request: SummaryRequest) -> str:
+        """Be slower than another process, which covers the same messages."""
+        other = opened(store=store)
+        ids = [row.id for row in other.history()]
+        other.edit(Summarize(Span(ids[0], ids[2]), "By another process."))
+        return "Too late."
+
+    one = opened(policy=(sums_up(),), summarizer=summarize, store=store)
+    one.append(SAID)
+    view = one.prepare()
+    number = one._agent.head.number
+    assert tasks_of(one) == [("sums", "pending"), ("sums", "skipped")]
+    assert (one.prepare().entries, one._agent.head.number) == (view.entries, number)
+
+
+def test_a_second_policy_asks_only_if_the_first_ones_summary_is_not_enough():
+    """Asked at once, it would pay for a summary of messages that the first one's has covered by then."""
 
     def late(view: View) -> Iterator[NeedsSummary]:
-        if not any(entry.span for entry in view.entries) and view.task_of("late") is None:
+        if not any(entry.span for entry in view.entries):
             entry = view.entries[0]
             task = Task("late", "pending", 1, view.turn, Span(entry.id, entry.id))
             request = SummaryRequest("late", (entry.message,), 50, task=task)
             yield NeedsSummary(request, lambda answer: [Summarize(Span(entry.id, entry.id), answer.text, "late")])
 
-    one = opened(policy=(sums_up(), late), summarizer=ScriptedSummarizer(["Both.", "Late."]))
-    one.append(chat("One.", say("Two."), "Three.", say("Four."), "Five."))
-    view = one.prepare()
-    number = one._agent.head.number
-    tasks = [edit for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)]
-    assert [(task.policy, task.state) for task in tasks] == [
-        ("sums", "pending"), ("late", "pending"), ("sums", "done"), ("late", "skipped"),
-    ]  # fmt: skip
-    assert (one.prepare().entries, one._agent.head.number) == (view.entries, number)
+    asked = ScriptedSummarizer(["Both."])
+    one = opened(policy=(sums_up(), late), summarizer=asked)
+    one.append(SAID)
+    one.prepare()
+    assert len(asked.requests) == 1
+    assert tasks_of(one) == [("sums", "pending"), ("sums", "done")]

@@ -6,6 +6,7 @@ A plan waits for the summaries that it needs at once. Others are written in the 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -259,17 +260,21 @@ class Planner:
         self._collect_prefetched()
         state, prefetch = self._state, self._prefetch
         prefetched: list[PendingSummary] = []
-        round = 0
+        rounds = Counter[str]()
         begun: Begun | None = None
 
         def further(plan: Plan) -> tuple[list[PendingSummary], list[PendingSummary], list[SummaryRequest]]:
-            """Return the answers that a plan can use, and the requests to wait for and to ask, if any come first."""
+            """Return the answers that a plan can use, and the requests to wait for and to ask, if any come first.
+
+            The requests are those of one policy: with its summary, a policy after it may need none, or another one.
+            """
             is_forced = sends and plan.is_tight
             if ready := [one for one in prefetch.ready(plan, is_forced=is_forced) if one not in prefetched]:
                 return ready, [], []
             if running := prefetch.running(plan) if is_forced else []:
                 return [], running, []
-            return [], [], prefetch.urgent(plan, is_forced=is_forced) if round < ROUNDS else []
+            urgent = [one for one in prefetch.urgent(plan, is_forced=is_forced) if rounds[one.policy] < ROUNDS]
+            return [], [], [one for one in urgent if one.policy == urgent[0].policy]
 
         while True:
             frame = partial(state.framed, tasks=self._fetcher.tasks_before(attempts))
@@ -289,7 +294,7 @@ class Planner:
             elif running:
                 self._wait_for(running, plan, answers)
             elif requests:
-                round += 1
+                rounds[requests[0].policy] += 1
                 plan.before.marks.release_huge()
                 self._fetcher.ask(requests, answers, attempts)
             else:
