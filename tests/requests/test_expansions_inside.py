@@ -459,6 +459,10 @@ def test_another_process_goes_on_at_any_moment_of_an_expansion(format: str, ques
             assert request.received(json.dumps(reply).encode()) is None
             sent = said(json.loads(request.content))
             assert [sent.count(text) for text in ("First?", '"e1"', "Other?", "Two.")] == [1, 2, 0, 0]
+            assert len(request.take_answered()) == 1
+            asked = [row for row in client.chat.history() if "expand" in names_in([row.message])]
+            # However often it was tried. The bill may stand in a former course.
+            assert sum(row.stamp.usage is not None for row in asked) <= 1
         if store.has_waited():
             break
         other.say("Go on.")

@@ -376,8 +376,7 @@ class Exchange:
 
         `interrupted`: the caller stopped the reply, which may be None; "" is returned if nothing of it had arrived.
         `refusal`: the answer to each of its calls of `expand`, in place of an original. `after`: the message that it
-        answers; other messages behind that, or behind the reply before its calls of `expand` are answered, raise
-        ConflictError.
+        answers; other messages behind that raise ConflictError, and `after_reply` is left to the program.
         """
         validate.integer("call= (the number of a model call)", call)
         validate.instance("interrupted=", interrupted, bool, "True or False")
@@ -419,8 +418,9 @@ class Exchange:
         )
         ids = self.append(message, after, facts)
         state.limits.answered()
-        if not interrupted:  # Policies may call a model, and the caller wants to stop. The next prompt plans.
-            self._after_reply(refusal, None if after is None else ids[-1])
+        # Policies may call a model. If the caller wants to stop, the next prompt plans.
+        if not interrupted and after is None:
+            self.after_reply(refusal)
         self._reporter.observer.count()
         return ids[-1]
 
@@ -440,10 +440,11 @@ class Exchange:
             output=output if used.output is None else used.output,
         )
 
-    def _after_reply(self, refusal: str, reply: str | None) -> None:
+    def after_reply(self, refusal: str = "", reply: str | None = None) -> None:
         """Answer the calls of `expand`, and let policies plan. The reply is stored even if that fails.
 
-        `reply`: its id, if the answers must stand directly behind it; other messages there raise ConflictError.
+        `refusal`: as for `record`. `reply`: its id, if the answers must stand directly behind it; other messages there
+        raise ConflictError.
         """
         name = self._state.head.name
         try:

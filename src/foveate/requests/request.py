@@ -211,16 +211,17 @@ class WireRequest:
             return rest
         return rest + (self._answer.failure(503, self._failure.encode()) if self._failure else self._answer.close())
 
-    def _record(self, reply: dict[str, Any], refusal: str = "") -> str:
+    def _record(self, reply: dict[str, Any] | Message) -> str:
         """Record a reply behind the list of this request; return its id.
 
-        Raises ConflictError if another request moved on.
+        A Message is a reply whose usage is recorded already. Raises ConflictError if another request moved on.
         """
         session, turn = self.chat._session, self.view.turn
-        message, usage = self.chat.format.parse_reply(reply)
         with session.lock:
-            id = session.exchange.record(reply, None, call=turn, refusal=refusal, after=self._place[0])
-        self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
+            id = session.exchange.record(reply, None, call=turn, after=self._place[0])
+        if not isinstance(reply, Message):
+            message, usage = self.chat.format.parse_reply(reply)
+            self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
         return id
 
     def _record_or_bill(self, reply: dict[str, Any]) -> None:
@@ -230,14 +231,19 @@ class WireRequest:
         except ConflictError:
             self.chat.bill(self.view.turn, self.chat.format.parse_reply(reply)[1])
             raise
+        with self.chat._session.lock:
+            self.chat._session.exchange.after_reply()
 
     def _expand(self, reply: dict[str, Any]) -> bool:
         """Record a reply that only asks to expand something. Return whether a follow-up is prepared."""
         refusal = _REFUSAL if self._expansions > MAX_EXPANSIONS else ""
+        unrecorded: dict[str, Any] | Message = reply
         for attempt in range(_ATTEMPTS):
             with self._resumed():
                 try:
-                    id = self._record(reply, refusal)
+                    id = self._record(unrecorded)
+                    unrecorded = self.chat.format.parse_reply(reply)[0]
+                    self.chat._session.exchange.after_reply(refusal, id)
                     if self._expansions > MAX_EXPANSIONS + 1:
                         return False
                     self._prepare()
