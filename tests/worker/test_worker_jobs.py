@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from procrastinate.testing import InMemoryConnector
 from foveate.core.summaries import Summary, SummaryRequest
 from foveate.errors import BadSetting, NoSuchConversation, NoSummary
 from foveate.open import Options, open_conversation
-from foveate.ops.worker import Backoff, CompactionJob, ErasureJob, VacuumJob, Worker, enqueue
+from foveate.ops.worker import Backoff, CompactionJob, ErasureJob, VacuumJob, Worker, enqueue, enqueue_async
 from foveate.ops.worker.jobs import OpenSettings, compact, run_job
 from foveate.ops.worker.queue import QUEUE, What, defer
 from foveate.ops.worker.worker import make_app, until_empty
@@ -340,6 +341,8 @@ def test_arguments_of_another_job_are_refused(conversation: str, what: What, arg
         (lambda: enqueue("postgresql://x", "", "erase-tenant"), "Name the tenant"),
         (lambda: enqueue("postgresql://x", 7), "The name of a conversation"),
         (lambda: enqueue("postgresql://x", "c", number=-1), "number= "),
+        (lambda: enqueue("postgresql://x", "c", connection=sqlite3.connect(":memory:")), "a sqlite3.Connection. Pass"),  # type: ignore[arg-type]
+        (lambda: asyncio.run(enqueue_async("postgresql://x", "c", connection=object())), "Pass a psycopg.AsyncC"),  # type: ignore[arg-type]
         (lambda: Worker("postgresql://x", summarizer="nope"), "There is no summarizer 'nope'"),
         (lambda: Worker("postgresql://x", summarizer="digest", policy="nope"), "There is no policy 'nope'"),
         (lambda: Worker("postgresql://x", summarizer="digest", window=0), "window= "),

@@ -169,6 +169,7 @@ def enqueue(
 
     Raises BadSetting for wrong values and for arguments of another job, and StoreError if the database cannot be used.
     """
+    _check_connection(connection, psycopg.Connection, "enqueue")
     job = _job(conversation, what, tenant, focus, now, number, handle, who, reason, ages)
     if isinstance(store, Queue):
         return store.put(job, connection)
@@ -191,7 +192,8 @@ async def enqueue_async(
     ages: Ages | None = None,
     connection: psycopg.AsyncConnection[Any] | None = None,
 ) -> int | None:
-    """Put a job into the queue without blocking the loop: see `enqueue`."""
+    """Put a job into the queue without blocking the loop: see `enqueue`. `connection`: a psycopg AsyncConnection."""
+    _check_connection(connection, psycopg.AsyncConnection, "enqueue_async")
     job = _job(conversation, what, tenant, focus, now, number, handle, who, reason, ages)
     queue = store if isinstance(store, Queue) else await asyncio.to_thread(Queue, store)
     try:
@@ -206,6 +208,15 @@ async def enqueue_async(
 async def defer(app: App, job: Job, connection: psycopg.AsyncConnection[Any] | None = None) -> int:
     """Put a job into the queue with procrastinate's app; return its number. Raises AlreadyEnqueued."""
     return await _deferrer(app, job, connection).defer_async(**msgspec.to_builtins(job))
+
+
+def _check_connection(connection: object, kind: type[object], function: str) -> None:
+    if connection is not None and not isinstance(connection, kind):
+        given = type(connection)
+        raise BadSetting(
+            f"connection of {function} is a {given.__module__}.{given.__name__}. Pass a psycopg.{kind.__name__}, in "
+            "the transaction to which the job belongs."
+        )
 
 
 def _deferrer(app: App, job: Job, connection: object) -> JobDeferrer:
