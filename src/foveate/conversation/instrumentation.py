@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.edits import Bill, Record, Replace, Summarize
 from ..core.events import Event, events_of_message, events_of_record
+from ..core.growing import selecting
 from ..core.stamps import Stamp, Usage
 from ..core.totals import Tally
 from ..core.view import Entry, View
@@ -26,6 +27,8 @@ __all__ = ["Instrumentation", "Places", "Reporter"]
 _log = logging.getLogger("foveate")
 
 Facts = dict[str, Fact]
+
+_SUMMARIES = selecting(lambda entry: entry.kind == "summary")
 
 
 class Places:
@@ -121,7 +124,7 @@ class Instrumentation:
                 tokens_after=view.tokens,
                 edits=len(edits),
                 policies=tuple(dict.fromkeys(edit.policy for edit in edits if edit.policy)),
-                compacted=any(entry.kind == "summary" for entry in view.entries),
+                compacted=bool(_SUMMARIES.of(view).indices),
             )
 
         self._safely(report)
