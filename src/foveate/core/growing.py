@@ -87,6 +87,10 @@ class Marks:
         self._left: dict[str, tuple[int, Callable[[], object]]] = {}  # By name: a size, and how to save the first ones.
         self._past: Marks | None = None
 
+    def __reduce__(self) -> tuple[type[Marks], tuple[()]]:
+        """Pickle and copy a view without the facts, which can be worked out again."""
+        return Marks, ()
+
     def saved(self, entries: tuple[Entry, ...]) -> dict[str, SavedFact]:
         """Return the facts with a name about the beginning of a view, to be saved.
 

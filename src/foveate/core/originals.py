@@ -49,6 +49,13 @@ class Original:
     def __hash__(self) -> int:
         return hash(self.outline)
 
+    def __reduce__(self) -> tuple[Callable[[Message], Message], tuple[Message]]:
+        """Pickle the whole message, which reads the store: another process may not have the store."""
+        return _unpickled, (self.message(),)
+
+    def __deepcopy__(self, memo: object) -> Original:
+        return self
+
     def message(self) -> Message:
         """Return the whole message. Reads the store. Raises StoreError."""
         return self._read()
@@ -57,6 +64,10 @@ class Original:
         """Return the same original in another form."""
         read = self._read
         return Original(form(self.outline), lambda: form(read()))
+
+
+def _unpickled(message: Message) -> Message:
+    return message
 
 
 def content_paths(message: Message) -> list[Path]:

@@ -168,6 +168,10 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
             self.remember("result", result := action_result(outline, self.tool))
         return result
 
+    def __reduce__(self) -> tuple[type[Entry], tuple[Any, ...]]:
+        """Pickle and copy the entry without the values that the library derived from it."""
+        return type(self), tuple([getattr(self, name) for name in self.__struct_fields__[:-1]])
+
     def recall(self, key: object, default: Any = None) -> Any:
         """Return the value that `remember` stored under this key."""
         memo = self._memo
@@ -293,7 +297,10 @@ class ListPlace(Struct, frozen=True, gc=False):
 
 
 class View(Struct, frozen=True, eq=False):
-    """The entries that the model sees at one turn, and facts that policies may use."""
+    """The entries that the model sees at one turn, and facts that policies may use.
+
+    A view can be copied and pickled. Pickling reads from the store the messages that the view does not hold.
+    """
 
     entries: tuple[Entry, ...]
     """The visible messages, in order."""
