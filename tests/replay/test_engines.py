@@ -43,6 +43,10 @@ def double(number: int) -> int:
     return 2 * number
 
 
+def ends_at_ctrl_c(number: int) -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+
+
 def refuse(number: int) -> int:
     raise BadSetting(f"{number} is refused.")
 
@@ -51,6 +55,20 @@ def die_at_three(number: int) -> int:
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
+
+
+def test_processes_ignore_ctrl_c_while_they_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """They printed tracebacks of their imports. Afterwards Ctrl-C ends them."""
+    note = f"open({str(tmp_path / 'notes')!r}, 'a').write(f'{{signal.getsignal(signal.SIGINT) is signal.SIG_IGN}} ')"
+    code = f"import signal, sys\nif '--multiprocessing-fork' in sys.orig_argv:\n    {note}\n"
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
+    before = signal.getsignal(signal.SIGINT)
+    engine = LocalEngine(2)
+    assert sorted(engine.map(ends_at_ctrl_c, [1, 2])) == [(0, True), (1, True)]
+    engine.close()
+    assert (tmp_path / "notes").read_text().split() == ["True", "True"]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("workers", [1, 2])

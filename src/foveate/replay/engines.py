@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import get_context
 from typing import Any, Literal, Protocol, TypeVar
@@ -72,7 +74,8 @@ class LocalEngine:
             return
         _check_pickling(function, tasks[0])
         pool = self._open()
-        running: dict[Future[Result], int] = {pool.submit(function, task): i for i, task in enumerate(tasks)}
+        with _ctrl_c_ignored():  # The processes start with the first task.
+            running: dict[Future[Result], int] = {pool.submit(function, task): i for i, task in enumerate(tasks)}
         try:
             for future in as_completed(running):
                 try:
@@ -173,6 +176,19 @@ def _check_pickling(function: object, *tasks: object) -> None:
             f"Policies and check functions of your own must be importable by name in other processes ({error}). "
             "Define them at the top of a module, or pass jobs=1."
         ) from error
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Let processes start without a traceback at Ctrl-C: they inherit that it is ignored."""
+    if threading.current_thread() is not threading.main_thread():  # Another thread cannot change it.
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _end_quietly_at_ctrl_c() -> None:
