@@ -83,7 +83,7 @@ def first(records: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
         ("archive", 0, {"version": 2}, "has version 2; this foveate reads version 1. Upgrade"),
         ("archive", 0, {"format": "parquet"}, "it is a 'parquet', not a"),
         ("tree", 0, {"branches": []}, "a tree needs conversations"),
-        ("step", 0, {"is": "stop"}, "it is no line of an archive"),
+        ("step", 0, {"is": "stop"}, r"it is no line of an archive \(.*\)\. The file was damaged\.$"),
     ],
 )
 def test_line_that_was_changed_is_named(path: Path, kind: str, nth: int, change: dict[str, Any], problem: str) -> None:

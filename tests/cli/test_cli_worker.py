@@ -96,6 +96,9 @@ class TestWithAQueue:
             (done, "acme", "done"),
             (failed, "", "failed"),
         ]
+        enqueue(postgres_url, "", "erase-tenant", tenant="acme")
+        lines = run("worker", "status", "--store", postgres_url)[1].splitlines()
+        assert [line.split()[1:4] for line in lines if "erase" in line] == [["erase", "acme/*", "waiting"]]
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
     def test_signal_ends_the_worker(self, postgres_url: str, number: int) -> None:

@@ -202,7 +202,8 @@ def _logging() -> Iterator[None]:
 
 
 def _name(job: JobState) -> str:
-    return f"{job.tenant}/{job.conversation}" if job.tenant else job.conversation
+    """Return the name of a job's conversation, or `acme/*` for all of a tenant."""
+    return f"{job.tenant}/{job.conversation or '*'}" if job.tenant else job.conversation
 
 
 def _time(moment: datetime | None) -> str:

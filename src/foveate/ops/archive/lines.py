@@ -365,8 +365,8 @@ def _line(raw: bytes | bytearray, path: Path, number: int) -> Line:
     try:
         line = decode(raw)
     except (ValueError, *CRAFTED) as error:
-        advice = "so it is no archive of foveate." if number == 1 else "The file was damaged."
-        raise BadTranscript(str(path), number, f"it is no line of an archive ({error}),", advice) from error
+        cause = "The file is no archive of foveate." if number == 1 else "The file was damaged."
+        raise BadTranscript(str(path), number, f"it is no line of an archive ({error}).", cause) from error
     if isinstance(line, Opening) != (number == 1):
         problem = "an archive begins in the middle of another one." if number > 1 else "no archive begins here."
         raise BadTranscript(str(path), number, problem)
