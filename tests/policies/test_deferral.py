@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from math import inf
 
 import pytest
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from foveate.core.economy import break_even, flush_cost, is_cold, reasoning_cost, saving
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Reasoning, Text, ToolCall
-from foveate.core.planner import Policy
+from foveate.core.planner import CostlyPolicy, Policy
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.errors import BadSetting
@@ -369,6 +369,24 @@ def test_several_policies_wait_together_and_the_first_wins():
     view = replace(warm(story), call=CallContext(0, None))
     edits = when_it_pays([clears(3), other])(view)
     assert [(edit.policy, edit.target.message) for edit in edits] == [("clears", story.id(3)), ("other", story.id(5))]
+
+
+@pytest.mark.parametrize(("idle", "written"), [(None, ["m7"]), (1.0, ["m3", "m5", "m7"])])
+def test_no_text_is_written_for_a_message_that_a_summary_replaces_at_once(idle: float | None, written: list[str]):
+    """Of a list that is taken over, most superseded results are folded in the same plan."""
+    story, asked = Story(*steps(1_000, 1_000, 1_000)), list[str]()
+
+    def write(view: View, taken: Set[str]) -> Iterator[Edit]:
+        for entry in view.entries:
+            if entry.is_result and entry.id not in taken:
+                asked.append(entry.handle)
+                yield Replace(Target(entry.id), (Text("[x]"),), "writes")
+
+    fold = lambda view: [Summarize(Span(story.id(2), story.id(5)), "In short.", "folds")]  # noqa: E731
+    policy = when_it_pays([CostlyPolicy(write), fold], prices=Prices(write=1e9))
+    edits = policy(replace(warm(story), call=CallContext(0, idle)))
+    assert asked[:3] == written
+    assert idle or [edit.policy for edit in edits] == ["writes", "folds"]
 
 
 def test_edits_that_pay_take_the_others_along():

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heappop, heappush
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -104,10 +105,11 @@ class _WhenItPays:
         self._past, self._measured = _PastEdits(policies), notes()
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
-        wanted = self._past.present_edits(view)
-        edits = [edit for _, edit in wanted]
         prices = self._prices or view.call.prices
-        if is_cold(view, prices):
+        waits = not is_cold(view, prices)
+        wanted = self._past.present_edits(view, waits=waits)
+        edits = [edit for _, edit in wanted]
+        if not waits:
             return edits
         waiting = _WaitingEdits.measure(view, wanted, self._measured.of(view))
         if not waiting.edits or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
@@ -263,9 +265,9 @@ class _PastEdits:
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies, self._keys = policies, notes()
 
-    def present_edits(self, view: View) -> list[_Wanted]:
-        """Return the edits for a view, and note them for later calls."""
-        wanted = _collect_edits(self._policies, view)
+    def present_edits(self, view: View, *, waits: bool) -> list[_Wanted]:
+        """Return the edits for a view, and note them for later calls. `waits`: see `_collect_edits`."""
+        wanted = _collect_edits(self._policies, view, waits=waits)
         self._note(view, view.turn, wanted)
         return wanted
 
@@ -348,14 +350,25 @@ def _has_wasted(waiting: _WaitingEdits, past: _PastEdits, cost: float, prices: P
 # --------------------------------------------------------------------------------------------------------------- edits
 
 
-def _collect_edits(policies: Sequence[Policy], view: View) -> list[_Wanted]:
-    """Return the edits of all policies. If several edit the same message, only the first policy's edit is kept."""
+def _collect_edits(policies: Sequence[Policy], view: View, *, waits: bool = True) -> list[_Wanted]:
+    """Return the edits of all policies. If several edit the same message, only the first policy's edit is kept.
+
+    `waits`: whether edits may wait. If all are made at once, no text is written for a message that a summary replaces.
+    """
     wanted: list[_Wanted] = []
     taken: set[str] = set()
-    for policy in policies:
-        besides = getattr(policy, "edits_besides", None)  # A policy whose edits cost much leaves out those in vain.
-        returned = besides(view, taken) if besides and len(policies) > 1 else policy(view)
-        new = [_Wanted(_key(edit), edit) for edit in returned]
+    costly = [getattr(policy, "edits_besides", None) if len(policies) > 1 else None for policy in policies]
+    returned = [policy(view) if edits is None else () for policy, edits in zip(policies, costly, strict=True)]
+    replaced: set[str] = set()
+    if not waits:
+        returned = [list(edits) for edits in returned]
+        spans = [edit.span for edit in chain(*returned) if isinstance(edit, Summarize)]
+        replaced.update(*[_edited_ids((span.first, span.last), view) for span in spans])
+    for edits, edits_besides in zip(returned, costly, strict=True):
+        # A policy whose edits cost much leaves out those in vain.
+        new = [
+            _Wanted(_key(edit), edit) for edit in (edits_besides(view, taken | replaced) if edits_besides else edits)
+        ]
         if taken:
             new = [item for item in new if item.key is None or item.key[0] not in taken]
         for key, _ in new:
