@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -341,7 +341,7 @@ def test_arguments_of_another_job_are_refused(conversation: str, what: What, arg
         (lambda: enqueue("postgresql://x", "", "erase-tenant"), "Name the tenant"),
         (lambda: enqueue("postgresql://x", 7), "The name of a conversation"),
         (lambda: enqueue("postgresql://x", "c", number=-1), "number= "),
-        (lambda: enqueue("postgresql://x", "c", connection=sqlite3.connect(":memory:")), "a sqlite3.Connection. Pass"),  # type: ignore[arg-type]
+        (lambda: enqueue("postgresql://x", "c", connection=Path("x")), "is a pathlib.*Path. Pass a psycopg.Conn"),  # type: ignore[arg-type]
         (lambda: asyncio.run(enqueue_async("postgresql://x", "c", connection=object())), "Pass a psycopg.AsyncC"),  # type: ignore[arg-type]
         (lambda: Worker("postgresql://x", summarizer="nope"), "There is no summarizer 'nope'"),
         (lambda: Worker("postgresql://x", summarizer="digest", policy="nope"), "There is no policy 'nope'"),
