@@ -170,7 +170,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
 
     def __reduce__(self) -> tuple[type[Entry], tuple[Any, ...]]:
         """Pickle and copy the entry without the values that the library derived from it."""
-        return type(self), tuple([getattr(self, name) for name in self.__struct_fields__[:-1]])
+        return type(self), tuple([getattr(self, name) for name in self.__struct_fields__ if name != "_memo"])
 
     def recall(self, key: object, default: Any = None) -> Any:
         """Return the value that `remember` stored under this key."""
@@ -299,7 +299,8 @@ class ListPlace(Struct, frozen=True, gc=False):
 class View(Struct, frozen=True, eq=False):
     """The entries that the model sees at one turn, and facts that policies may use.
 
-    A view can be copied and pickled. Pickling reads from the store the messages that the view does not hold.
+    A view can be copied and pickled. Pickling reads the messages that the view does not hold from the store, and raises
+    StoreError if that fails.
     """
 
     entries: tuple[Entry, ...]

@@ -364,11 +364,10 @@ def _collect_edits(policies: Sequence[Policy], view: View, *, waits: bool = True
         returned = [list(edits) for edits in returned]
         spans = [edit.span for edit in chain(*returned) if isinstance(edit, Summarize)]
         replaced.update(*[_edited_ids((span.first, span.last), view) for span in spans])
-    for edits, edits_besides in zip(returned, costly, strict=True):
+    for plain, edits_besides in zip(returned, costly, strict=True):
         # A policy whose edits cost much leaves out those in vain.
-        new = [
-            _Wanted(_key(edit), edit) for edit in (edits_besides(view, taken | replaced) if edits_besides else edits)
-        ]
+        edits = edits_besides(view, taken | replaced) if edits_besides else plain
+        new = [_Wanted(_key(edit), edit) for edit in edits]
         if taken:
             new = [item for item in new if item.key is None or item.key[0] not in taken]
         for key, _ in new:

@@ -181,10 +181,12 @@ def _check_pickling(function: object, *tasks: object) -> None:
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
     """Let processes start without a traceback at Ctrl-C: they inherit that it is ignored."""
-    if threading.current_thread() is not threading.main_thread():  # Another thread cannot change it.
+    before = signal.getsignal(signal.SIGINT)
+    # Another thread cannot change it, and a handler that is not Python's could not be restored.
+    if before is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
