@@ -62,8 +62,8 @@ test-clients: $(READY) $(CLIENTS)/.ready
 
 $(CLIENTS)/.ready:
 	$(BIN)/python -m venv $(CLIENTS)
-	$(CLIENTS)/bin/pip install --quiet claude-agent-sdk==0.2.187
-	npm install --silent --prefix $(CLIENTS) @openai/codex@0.169.0 opencode-ai@1.18.33
+	$(CLIENTS)/bin/pip install --quiet claude-agent-sdk==0.2.189
+	npm install --silent --prefix $(CLIENTS) @openai/codex@0.171.0 opencode-ai@1.18.33
 	touch $@
 
 test-model: $(READY)

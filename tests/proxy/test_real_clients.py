@@ -159,15 +159,15 @@ class Session(NamedTuple):
 
 def program(name: str) -> str:
     """Return the path of a client. Skips the test if it is not installed."""
-    folder = os.environ.get("FOVEATE_CLIENTS", "")
-    places = [folder, f"{folder}/node_modules/.bin"] if folder else []
-    found = next(
-        (path for path in Path(folder or ".").glob("lib/*/site-packages/claude_agent_sdk/_bundled/claude")), None
-    )
-    if folder and name == "claude" and found:
+    setting = os.environ.get("FOVEATE_CLIENTS")
+    if not setting:
+        pytest.skip(f"{name} is not installed (make test-clients)")
+    folder = Path(setting).resolve()  # A client starts in a folder of its own.
+    found = next(folder.glob("lib/*/site-packages/claude_agent_sdk/_bundled/claude"), None)
+    if name == "claude" and found:
         return str(found)
-    where = shutil.which(name, path=os.pathsep.join([*places, os.environ["PATH"]]))
-    if not folder or where is None:
+    where = shutil.which(name, path=os.pathsep.join([str(folder), f"{folder}/node_modules/.bin", os.environ["PATH"]]))
+    if where is None:
         pytest.skip(f"{name} is not installed (make test-clients)")
     return where
 
