@@ -45,6 +45,20 @@ def test_export_of_a_recording_replays_it(run, recording, tmp_path):
     assert "is-placeholder" in text
 
 
+def test_export_that_fails_leaves_the_older_file(run, chats, tmp_path, monkeypatch):
+    assert run("inspect", chats, "--export", tmp_path / "out", "--name", "team/b")[0] == 0
+    before = (tmp_path / "out" / "team~2Fb.html").read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    code, _, err = run("inspect", chats, "--export", tmp_path / "out", "--name", "team/b")
+    assert (code, "No space left on device" in err) == (2, True)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["team~2Fb.html"]
+    assert (tmp_path / "out" / "team~2Fb.html").read_bytes() == before
+
+
 def test_export_refuses_what_it_cannot_do(run, chats, tmp_path):
     code, _, err = run("inspect", "--export", tmp_path / "out")
     assert (code, "--export needs a store or a recording" in err) == (2, True)

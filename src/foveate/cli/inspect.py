@@ -13,6 +13,7 @@ from urllib.parse import quote
 from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
+from .files import write_whole
 from .options import policies_of, settings_of, store_of
 from .text import complain
 
@@ -151,15 +152,17 @@ def _checked_recording(name: str, reader: str | None) -> Path:
 def _export(sources: Sequence[Source], folder: Path, name: str | None) -> int:
     """Write the files of conversations. The exit code is 1 if there is none."""
     from ..core.plurals import plural
-    from ..inspector.saved.export import write_files
+    from ..inspector.saved.export import html_files
 
     if folder.exists() and not folder.is_dir():
         raise BadSetting(f"--export needs a folder, and {folder} is a file.")
     written = 0
     try:
-        for path in write_files(sources, folder, name=name):
+        for file, html in html_files(sources, name=name):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(folder / file, html.encode("utf-8", errors="replace"))
             written += 1
-            print(path)
+            print(folder / file)
     finally:
         for source in sources:
             source.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from urllib.parse import quote
 
 from ...conversation import Conversation
@@ -21,7 +20,7 @@ from .files import self_contained
 from .report import detail_of
 from .viewer import viewer_of
 
-__all__ = ["LIMIT", "file_name", "html_of", "saved_replay", "write_files"]
+__all__ = ["LIMIT", "file_name", "html_files", "html_of", "saved_replay"]
 
 LIMIT = 5_000_000
 """Bytes of the rows in a file, about."""
@@ -83,26 +82,18 @@ def file_name(name: str) -> str:
     return f"{plain.lstrip('. ')[:120].rstrip() or 'conversation'}.html"
 
 
-def write_files(
-    sources: Sequence[Source], folder: Path, *, name: str | None = None, limit: int = LIMIT
-) -> Iterator[Path]:
-    """Write a file for each conversation of these sources, or for those with this name; yield the path of each.
-
-    A file that exists is replaced.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    written: set[str] = set()
+def html_files(sources: Sequence[Source], *, name: str | None = None, limit: int = LIMIT) -> Iterator[tuple[str, str]]:
+    """Yield the file name and the HTML of each conversation of these sources, or of those with this name."""
+    used: set[str] = set()
     for source in sources:
         for item in _items(source):
             if name is not None and name not in (item.name, item.title):
                 continue
             file = file_name(item.title or item.name)
-            while file.lower() in written:  # Two sources may have the same name, and some systems ignore case.
+            while file.lower() in used:  # Two sources may have the same name, and some systems ignore case.
                 file = f"{file.removesuffix('.html')}~.html"
-            written.add(file.lower())
-            text = _text_of(source, item.name, limit)
-            (folder / file).write_text(text, "utf-8", errors="replace")
-            yield folder / file
+            used.add(file.lower())
+            yield file, _text_of(source, item.name, limit)
 
 
 def _items(source: Source) -> Iterator[Item]:
