@@ -63,6 +63,12 @@ _NEW_GOAL = re.compile(
     + ")",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(
+    r"\b(?:when|whenever|if|once|until|unless|where|wenn|falls|sobald|quand|si|cuando|quando|se|если|когда)\b",
+    re.IGNORECASE,
+)
+_TARGET = re.compile(r"\W*(?:(?:is|ist|est|es|é|è)\s+)?[$€£¥]?\d")
+"""The text behind a goal that is only a date or an amount: all else stays to be done."""
 _INTERJECTION = re.compile(
     r"\A\W*(?:(?:hm+|oh|ah|well|ok(?:ay)?|ach|eh)\W+)*(?:no|nope|nah|nein|non|não|нет)\s*[,.!:—-]\s*"
     r"|\A\W*(?:不对|不是|いや|違う)[，,。、\s]*",
@@ -110,9 +116,10 @@ _SHORT = re.compile(
         lieber|ähm|non|plutôt|en fait|mieux|perdón|mejor|espera|não|melhor|desculpa|anzi|meglio|scusa|нет|лучше|точнее
         извини|better|hang on|hold on|scratch that|my bad|my mistake|never ?mind|forget (?:that|it)|change of plan)\b
         (?:make|let's make|let's say|call|set|put|change|move|push|bump|take|turn|rename) (?:it|that|this|them)\b
-        (?:use|take|go for|go with|pick|choose|i meant|i mean|i want|let's (?:use|take|do|say))\b
+        (?:use|take|go for|go with|pick|choose)\b(?! (?:up|over|out|care)\b)
+        (?:i meant|i mean|i want|let's (?:use|take|do|say))\b
         (?:nimm|mach|prends|mets|toma|pon|usa|use|prendi|metti|возьми)\b
-        (?:it|that|they|es|das|il|ça|eso|isso)\b
+        (?:it|that|they|es|das|il|ça|eso|isso)\b(?!\s+(?:was|were|makes|means|leaves|gives)\b)
         \S+ (?:rather than|instead of|not|statt|au lieu de|en vez de|em vez de|invece di|вместо)\b
         不对|不是|改成|改为|等等|应该是|いや|違う|すみません|やっぱり
     """)
@@ -147,8 +154,9 @@ def is_withdrawal(text: str) -> bool:
 
 
 def is_new_goal(text: str) -> bool:
-    """Return whether a statement announces another goal."""
-    return bool(_NEW_GOAL.search(text))
+    """Return whether a statement announces another goal: neither a condition nor only another date."""
+    match = _NEW_GOAL.search(text)
+    return match is not None and not (_CONDITION.search(text, 0, match.start()) or _TARGET.match(text, match.end()))
 
 
 def is_addition(text: str) -> bool:

@@ -119,7 +119,7 @@ class Likeness:
             bool(difference.common & old.terms.topic)
             and (len(difference.common) > 1 or max(len(old.terms.all), len(new.terms.all)) <= _FEW_TERMS)
             and self.sameness(difference) >= least
-            and (self._sets_value(old, new, terms, difference) if is_of_model else self._is_one_topic(new, difference))
+            and (self._sets_value(old, new, terms, difference) if is_by_model else self._is_one_topic(new, difference))
             for terms, difference in self.differences(old, new)
         )
 
@@ -253,10 +253,11 @@ class Likeness:
         later, earlier = self.statements[claim.owner], self.statements[old.owner]
         if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
             return False
-        said = self.terms_of_turn(later.turn)
         gone = difference.gone | {difference.old} - {""}
-        known = old.terms.values | old.terms.assigned | {difference.old}
-        return len(said) <= SHORT_MESSAGE and bool(gone & known & said)
+        dismissed = gone & (old.terms.values | old.terms.assigned | {difference.old})
+        return len(self.terms_of_turn(later.turn)) <= SHORT_MESSAGE and any(
+            not dismissed.isdisjoint(one.terms.all) for one in self.by_turn[later.turn] if not one.signs & Sign.QUESTION
+        )
 
     def terms_of_turn(self, turn: int) -> frozenset[str]:
         """Return the terms of a message."""

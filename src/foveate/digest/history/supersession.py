@@ -41,7 +41,7 @@ from .likeness import Likeness, rarity
 from .signs import Sign
 from .terms import Terms, kind_of_value, shape_of_value, terms_of
 from .versions import Versions
-from .weights import Statement
+from .weights import Statement, announces_step
 
 __all__ = ["Superseded", "find_superseded"]
 
@@ -68,9 +68,8 @@ _SAME_SCORE = 0.8
 _GOAL_SCORE = 0.25
 _DOCUMENT = 24
 """Statements of a message above which it is a pasted text or a report, which corrects nothing that was said."""
-_ALSO, _SURE_VERSION = 0.6, 1.4
-"""Part of the likelihood of the likeliest older version that others need, and the one from which it is replaced, if a
-model says in both what the user decided."""
+_ALSO = 0.6
+"""Part of the likelihood of the likeliest older version that others need, if a model says what the user decided."""
 _SPOKEN = 4
 """Statements of a message that may correct itself."""
 
@@ -142,6 +141,8 @@ class _Search:
         for before, claim in pairwise(claims):
             if _PRONOUN.match(claim.text):
                 claim.terms = inherit(before.terms, claim.terms)
+        if statement.speaker == "assistant" and announces_step(statement.text):
+            return  # It is done soon, and is no version of anything.
         is_chatter = statement.speaker in ("assistant", "tool") and statement.kind == "said"
         announced = Sign.NONE  # "Scratch that." is about the next sentence.
         for claim in claims:
@@ -289,8 +290,6 @@ class _Search:
                 self.together[claim.owner] = self.together.get(other.owner, other.owner)
             if likelihood >= most:
                 self.followed[old.owner] = old, claim, likelihood
-                if confirms and self.statements[old.owner].confirms and likelihood >= _SURE_VERSION:
-                    self._remove(old, claim)
 
     def _are_spoken_together(self, one: Claim, other: Claim) -> bool:
         """Return whether two sentences stand in one short message."""
@@ -345,7 +344,8 @@ class _Search:
     def _refer_back(self, claim: Claim) -> bool:
         """Replace the newest value of the same shape, if a correction of the user names no topic."""
         statement = self.statements[claim.owner]
-        if statement.speaker not in ("user", "system") or not statement.turn or self.sizes[statement.turn] > _DOCUMENT:
+        is_said = statement.speaker in ("user", "system") and bool(statement.turn) and not statement.confirms
+        if not is_said or self.sizes[statement.turn] > _DOCUMENT:
             return False
         main = claim.clauses[0] if claim.clauses and claim.clauses[0].values else claim.terms
         named = frozenset[str]().union(*named_things(claim.text))
@@ -414,8 +414,9 @@ class _Search:
     def _correct_goal(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Replace the goal, if a correction of the user speaks of it."""
         statement = self.statements[claim.owner]
-        if not claim.signs & Sign.CHANGE or statement.speaker == "assistant" or statement.confirms:
-            return
+        is_said = bool(statement.turn) and statement.speaker != "assistant" and not statement.confirms
+        if not claim.signs & Sign.CHANGE or not is_said:
+            return  # The summary before has settled its own statements.
         goals = [one for one in (self.claims[number] for number in self.current_goals) if not one.is_gone]
         terms = claim.terms
         shares = [self.likeness.share(one.terms, terms, contrast(one.terms, terms)) for one in goals if one in older]

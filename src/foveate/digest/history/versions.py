@@ -38,6 +38,8 @@ _SPOKEN, _WRITTEN = 12, 24
 """Statements of a message that a person may have typed, and of one whose statements may have newer versions."""
 _PROHIBITED = 2
 """Words that a prohibition and a confirmation share, if the second may be a newer version."""
+_FEW_TOPICS = 2
+"""Words of a clause, without values, that may have a newer version which repeats only its number or day."""
 _TWICE = 2
 """Sentences that begin alike, and are no formula yet."""
 _BEGINNING = 4
@@ -75,7 +77,7 @@ class Versions:
         is_cue = is_strong or (later.is_authoritative and self._announces(new))
         is_between_users = later.is_authoritative and earlier.is_authoritative
         if (is_between_users or (is_cue and later.speaker == "user")) and self._is_spoken(later, earlier):
-            pairs = _clauses(old, new)
+            pairs = [pair for pair in _clauses(old, new) if is_gone or not _is_said_of_others(*pair)]
             return max((self._of_user(old, new, *pair, is_strong, is_cue) for pair in pairs), default=0.0)
         if not is_strong and old.signs & new.signs & Sign.BINDING:
             return 0.0
@@ -107,16 +109,19 @@ class Versions:
         is_same = _have_one_subject(a, b) or (is_value and _begin_alike(a, b))
         if not (is_value or is_same or new.signs & Sign.UPDATE) and self._is_formula(old, new):
             return 0.0
+        things = _count_things(common, a)
         is_amount = len(common) > 1 and _are_amounts(a, difference.old, b, difference.new)
         is_other_limit = is_value and bool(names or is_same or is_amount) and not (old.denies and new.denies)
         if old.signs & new.signs & Sign.BINDING and not (is_cue or is_other_limit):
             return 0.0  # Rules add up.
         sameness, share = self._likeness.sameness(difference), self._likeness.containment(difference)
-        if is_same and (is_value or len(common) > 1):
+        is_other_name = _swaps(names, a, b) or old.denies != new.denies
+        is_exact = any(shape_of_value(term) != "name" for term in names)
+        if is_same and (is_value or things > 1):
             is_likely = True
-        elif names and (is_strong or (is_cue and (_swaps(names, a, b) or old.denies != new.denies))):
-            is_likely = share >= (_EXACT if any(shape_of_value(term) != "name" for term in names) else _NAMED)
-        elif len(common) > 1:
+        elif (is_exact or (names and things > 1)) and (is_strong or (is_cue and is_other_name)):
+            is_likely = share >= (_EXACT if is_exact else _NAMED)
+        elif things > 1:
             is_value = is_value and not _is_unsited_name(difference, a, b)
             is_other = is_value or is_strong or is_purpose or _may_give_other(a, b)
             is_likely = share >= (_OTHER if is_other or is_cue else _ALIKE) and (is_other or bool(names))
@@ -177,6 +182,8 @@ class Versions:
         for terms, difference in self._likeness.differences(old, new):
             common = difference.common
             if not any(map(self._likeness.is_rare, common)) or (difference.is_twofold and not is_strong):
+                continue
+            if not is_gone and _is_said_of_others(old.terms, terms):
                 continue
             if len(common) == 1 and (_name_others(difference, old.terms, terms) or not difference.is_sited):
                 continue
@@ -244,6 +251,19 @@ def _is_unsited_name(difference: Contrast, old: Terms, new: Terms) -> bool:
     if difference.is_sited or not difference.old or kind_of_value(difference.old) != "name":
         return False
     return not (difference.gone.isdisjoint(old.values) and difference.come.isdisjoint(new.values))
+
+
+def _count_things(common: frozenset[str], terms: Terms) -> int:
+    """Return how many things common terms of a clause name: the words of one name are one thing."""
+    names = [one for one in common if one in terms.values and kind_of_value(one) == "name"]
+    return len(common) - sum(terms.links[one][0] in common and not terms.links[one][1] for one in names)
+
+
+def _is_said_of_others(old: Terms, new: Terms) -> bool:
+    """Return whether two clauses have numbers or days in common alone, which many things have: `until January`."""
+    if any(kind_of_value(term) in ("name", "state") for term in (old.all & new.all) - DENIALS):
+        return False
+    return len(old.topic) > _FEW_TOPICS or not (_gives_other(old, new) or not new.all.isdisjoint(DENIALS))
 
 
 def _are_amounts(old: Terms, a: str, new: Terms, b: str) -> bool:

@@ -23,6 +23,7 @@ __all__ = [
     "Kind",
     "Speaker",
     "Statement",
+    "announces_step",
     "is_worth",
     "may_any_be_worth",
     "most_worth",
@@ -288,10 +289,15 @@ def weigh_written(statement: Statement, age: float, share: float) -> None:
     statement.kind, statement.weight = plain.kind, share * plain.weight
 
 
+def announces_step(text: str) -> bool:
+    """Return whether a text of a model begins like a step that it takes next."""
+    return _ANNOUNCES.match(text) is not None
+
+
 def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
     if speaker != "assistant" and signs & Sign.GOAL and _IS_GOAL.match(text):
         return "goal"
-    if speaker == "assistant" and _ANNOUNCES.match(text):
+    if speaker == "assistant" and announces_step(text):
         return "said"
     if speaker == "user" and (_TASTE.match(text) or _INQUIRES.match(text) or _PATH_ALONE.fullmatch(text)):
         return "asked"
