@@ -32,7 +32,8 @@ _STOP = words("""
     let's let lets we'll i'll you'll they'll we're i'm you're they're i've we've you've they've i'd we'd you'd he's
     she's that's there's here's what's who's again still already yet only always must
     need needs want ok okay yes well pls plz thing things der die das den dem des ein eine einen einem einer
-    und oder aber ist sind war wir ihr sie er es ich du zu von im auf für mit bei als auch noch bitte soll sollen muss müssen
+    und oder aber ist sind war wir ihr sie er es ich du zu von im auf für mit bei als auch noch bitte soll sollen
+    muss müssen
     immer nur wird werden le la les l un une de et ou est sont nous vous je tu il elle pour avec dans sur par au
     aux que qui ce cette el los las una unos y o son en por para con del al se lo su sus debe os um uma e é são
     em no na nos nas da dos com ao à deve gli uno è sono di della dei per alla che si и в на с по для это мы вы
