@@ -248,3 +248,13 @@ def test_any_id_of_a_session_is_one_of_its_owner_only(id: bytes):
             assert (status, "x-injected" in headers, "x-foveate-unchanged" in headers) == (200, False, False), headers
             names.add(headers["x-foveate-conversation"])
     assert len(names) == 2
+
+
+def test_the_status_of_a_proxy_with_tokens_asks_for_one(capsys, monkeypatch):
+    monkeypatch.delenv("FOVEATE_PROXY_TOKEN", raising=False)
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url, tokens={token_key(ANN): ""}) as proxy:
+        assert main(["proxy", "--status", "--port", str(proxy.port)]) == 1
+        asked = f"The proxy at http://127.0.0.1:{proxy.port} needs a token. Set FOVEATE_PROXY_TOKEN to one of its tokens.\n"
+        assert capsys.readouterr().err == asked
+        monkeypatch.setenv("FOVEATE_PROXY_TOKEN", ANN)
+        assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0

@@ -49,8 +49,8 @@ def inspect(
     Parameters
     ----------
     sources
-        Stores (a SQLite file or a URL) and recordings. Default: your own store, and the sessions of Claude Code and
-        Codex on this computer.
+        Stores (a SQLite file or a URL) and recordings. Default: your own store, and the sessions of agent
+        programs on this computer.
     port
         The port to listen at (default: 8788, or a free one if it is taken).
     host

@@ -164,6 +164,12 @@ def _print_status(host: str, port: int, as_json: bool) -> int:
     try:
         with opener.open(request, timeout=10) as answer:
             numbers = json.load(answer)
+    except urllib.error.HTTPError as error:
+        if error.code == 401:
+            print(f"The proxy at {_url(host, port)} needs a token. Set {TOKEN} to one of its tokens.", file=sys.stderr)
+        else:
+            print(f"No proxy of foveate answers at {url}: status {error.code}.", file=sys.stderr)
+        return 1
     except (urllib.error.URLError, TimeoutError, ValueError) as error:
         reason = getattr(error, "reason", error)
         print(f"No proxy answers at {url}: {reason}.", file=sys.stderr)
