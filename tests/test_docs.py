@@ -20,9 +20,11 @@ from typing import Any
 
 import pytest
 
+from foveate import Options
 from foveate.core.rules import RULES
 from foveate.counters import counter_for
 from foveate.policies import PRESET_NAMES
+from foveate.policies.presets.mechanisms import MECHANISMS
 from foveate.replay.recordings import READERS
 from foveate.replay.result import COLUMNS
 from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
@@ -155,3 +157,25 @@ def test_every_page_is_listed_on_the_start_page():
     start = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     names = [page.relative_to(ROOT / "docs").as_posix() for page in DOCS]
     assert [name for name in names if name != "index.md" and f"({name})" not in start] == []
+
+
+def test_the_page_of_settings_has_every_option_and_mechanism():
+    page = (ROOT / "docs" / "guides" / "settings.md").read_text(encoding="utf-8")
+    rows = [row.partition(" | ")[0] for row in page.splitlines() if row.startswith("| `")]
+    named = set(re.findall(r"`([^`]+)`", " ".join(rows)))
+    assert set(Options.__struct_fields__) - named == set()
+    assert {f"[{name}]" for name in MECHANISMS} - named == set()
+
+
+def test_values_in_the_text_of_a_page_exist():
+    """`cost_of=foveate.open.cost_of` in a sentence: a reader copies it behind `import foveate`."""
+    names: dict[str, str] = {}
+    for page in (ROOT / "README.md", *DOCS):
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        names |= dict.fromkeys(re.findall(r"[=(](foveate(?:\.[A-Za-z]\w*)+)", text), page.name)
+    assert names
+    code = "import sys, foveate\nfor name in sys.argv[1:]: eval(name)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    for name, page_name in names.items():
+        done = subprocess.run([sys.executable, "-c", code, name], env=environment, capture_output=True, text=True)
+        assert (page_name, done.stderr) == (page_name, "")

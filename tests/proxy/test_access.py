@@ -254,7 +254,7 @@ def test_the_status_of_a_proxy_with_tokens_asks_for_one(capsys, monkeypatch):
     monkeypatch.delenv("FOVEATE_PROXY_TOKEN", raising=False)
     with RawProvider(ANSWERED) as provider, running_proxy(provider.url, tokens={token_key(ANN): ""}) as proxy:
         assert main(["proxy", "--status", "--port", str(proxy.port)]) == 1
-        asked = f"The proxy at http://127.0.0.1:{proxy.port} needs a token. Set FOVEATE_PROXY_TOKEN to one of its tokens.\n"
-        assert capsys.readouterr().err == asked
+        advice = "Set FOVEATE_PROXY_TOKEN to one of its tokens."
+        assert capsys.readouterr().err == f"The proxy at http://127.0.0.1:{proxy.port} needs a token. {advice}\n"
         monkeypatch.setenv("FOVEATE_PROXY_TOKEN", ANN)
         assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0
