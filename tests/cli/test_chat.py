@@ -108,7 +108,7 @@ def test_chat_without_a_policy_ends_at_the_window(run, folder, tmp_path, monkeyp
     code, out, _ = run("chat", "wall", *options, "--policy", "off")
     assert code == 1
     assert "demo did not answer: prompt is too long: " in out
-    assert "foveate chat wall --policy balanced" in out
+    assert "The policy makes too little room. Start the chat wall again with --policy balanced." in out
     assert "  = " not in out  # Nothing makes room, so the provider itself says it.
 
 

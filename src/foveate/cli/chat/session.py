@@ -134,8 +134,7 @@ class ChatSession:
         except Refused as error:
             self.has_failed = True
             self.notify(f"{self.model} did not answer: {_sentence(error.__cause__ or error)}", "red")
-            again = f"foveate chat {self.name} --policy balanced"
-            self.notify(f"The policy makes too little room. Another one: {again}")
+            self.notify(f"The policy makes too little room. Start the chat {self.name} again with --policy balanced.")
         except Exception as error:  # Any error of an SDK: a key, the network, a refusal. The chat continues.
             self.has_failed = True
             self.notify(f"{self.model} did not answer: {_sentence(error)}\nType /resume to try again.", "red")
