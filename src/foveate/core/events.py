@@ -85,7 +85,7 @@ class Event(Struct, frozen=True):
     reason: str = ""
     """The reason of the edit."""
     tokens_saved: int = 0
-    """Tokens that the edit saves; negative for an expansion."""
+    """Tokens that the edit saves: 0 if an original is shown again in its place, negative if at the end."""
     index: int | None = None
     """Its index from 0 in the view that the edit was made on; None if it was not visible or is unknown."""
     lease: Lease | None = None
