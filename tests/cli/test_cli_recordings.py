@@ -93,7 +93,7 @@ def test_a_session_in_several_files_counts_once(run, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"messages": messages}, indent=1))
     code, out, err = run("replay", tmp_path, "--compare", "off,prune", "--jobs", 1)
     assert code == 0
-    assert out.startswith("2 transcripts  4 messages, 2 model calls")
+    assert out.startswith("2 recordings  4 messages, 2 model calls")
     assert err.splitlines() == [
         "foveate: a.jsonl has the same messages as a.json. It is left out.",
         "foveate: c.jsonl.gz has the same messages as a.json. It is left out.",
@@ -111,6 +111,6 @@ def test_standard_input_is_a_recording(run, monkeypatch):
 
 def test_several_recordings_have_a_line_each(run, home):
     _, out, _ = run("replay", "--recent", 3, "--jobs", 1)
-    assert "3 transcripts" in out
+    assert "3 recordings" in out
     assert [line.split()[0] for line in out.splitlines()[2:6]] == ["recording", "new", "mid", "old"]
     assert "of 3 recordings 0 cost less than sending everything, 3 the same, 0 more" in out

@@ -108,7 +108,7 @@ def figures(line: str) -> dict:
 def test_replay_sums_several_transcripts(run, recording, tmp_path):
     other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
     _, out, _ = run("replay", recording, other, "--jobs", 1)
-    assert out.startswith("2 transcripts  19 messages, 9 model calls")
+    assert out.startswith("2 recordings  19 messages, 9 model calls")
     assert "Tokens per call of fix-login, the largest" in out
 
 

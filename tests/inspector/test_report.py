@@ -152,7 +152,7 @@ def test_report_draws_the_window_if_it_is_near(one):
 
 def test_report_lists_all_transcripts_and_draws_the_largest(many):
     reader = read(many)
-    assert "12 transcripts" in reader.text
+    assert "12 recordings" in reader.text
     assert all(f"run-{index}" in reader.text for index in range(12))
     assert sum("data-calls" in attrs for _, attrs in reader.tags) == 4 * 3
 
@@ -164,7 +164,7 @@ def test_report_on_many_transcripts_stays_small():
     totals = [each.row for each in group]
     text = page(replays, totals)
     assert len(text.encode()) < 3_000_000
-    assert "500 smaller transcripts left out" in read(text).text
+    assert "500 smaller recordings left out" in read(text).text
 
 
 def test_recording_without_a_call_has_a_report():

@@ -196,7 +196,7 @@ def test_the_total_weights_each_share_by_its_base():
         kept_apart={"other lines": 1, "images": 4},
     )
     assert sum_rows([ROW, other]) == Row(
-        transcript="2 transcripts",
+        transcript="2 recordings",
         policy="prune",
         messages=20,
         calls=16,

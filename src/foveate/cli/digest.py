@@ -32,7 +32,7 @@ def digest(
 ) -> int:
     """Measure how much of recorded results digests keep, or print the digest of a text.
 
-    For each transcript and each kind of content: results of more than 800 characters, the size of their digests, and
+    For each recording and each kind of content: results of more than 800 characters, the size of their digests, and
     how many identifiers they keep, of those that later calls used and only one result had. For comparison: how many
     the first characters keep, and head and tail, in the same size.
 
@@ -47,7 +47,7 @@ def digest(
     room
         Largest size of that digest, in characters (default: from the length of the text, at least 200).
     as_json
-        Print JSON Lines: one object for each transcript.
+        Print JSON Lines: one object for each recording.
     lenient
         Skip damaged lines and count them.
     """
@@ -102,7 +102,7 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
         kinds = sorted({row.name for _, figures in by_file for row in figures})
         everything = [row for _, figures in by_file for row in figures]
         if len(by_file) > 1:
-            heading("By transcript")
+            heading("By recording")
             print_table(_TITLES, figures_table([sum_figures(figures, Path(name).stem) for name, figures in by_file]))
         heading("By kind of content")
         sums = [sum_figures((row for row in everything if row.name == kind), kind) for kind in kinds]

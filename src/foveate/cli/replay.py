@@ -83,7 +83,7 @@ def replay(
     model
         Use the window, the provider and the prices of this model (default: the recorded one).
     as_json
-        Print JSON Lines: one object for each transcript and policy, or for each session without a file.
+        Print JSON Lines: one object for each recording and policy, or for each session without a file.
     wide
         Show more figures.
     html

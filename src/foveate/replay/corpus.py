@@ -167,7 +167,7 @@ def sum_rows(rows: Sequence[Row]) -> Row:
             kept_apart[kind] = kept_apart.get(kind, 0) + number
     unmanaged = sum_of("cost_unmanaged")
     return Row(
-        transcript=rows[0].transcript if len(rows) == 1 else f"{len(rows)} transcripts",
+        transcript=rows[0].transcript if len(rows) == 1 else f"{len(rows)} recordings",
         policy=common("policy"),
         messages=sum_of("messages"),
         calls=sum_of("calls"),

@@ -70,7 +70,7 @@ def page(
         viewer=viewer,
         headline=_plain(comparison_sentence(summary)),
         window=_plain(window_sentence(replays)),
-        title=f"{count(len(transcripts))} transcripts" if many else summary[0].transcript if summary else "Nothing",
+        title=f"{count(len(transcripts))} recordings" if many else summary[0].transcript if summary else "Nothing",
         facts=_facts([group[0].row for group in transcripts], prices),
         apart=notes_of_rows(group[0].row for group in transcripts),
         created=created,
