@@ -15,6 +15,7 @@ from foveate import (
     BadInput,
     Conversation,
     Message,
+    Policy,
     StoreError,
     Text,
     ToolCall,
@@ -31,6 +32,7 @@ from foveate.core.view import View
 from foveate.core.wire import decode_message
 from foveate.edits import Span, Summarize
 from foveate.errors import NotExpandable
+from foveate.policies import checkpoint, expire_results, fold, prune_tool_outputs
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say
 from foveate.testing.faults import Countdown, failing_store
@@ -446,6 +448,51 @@ def test_summary_of_messages_that_the_list_went_back_before_is_cancelled():
     summarized(chat, 5, 10, "Looked twice more.")
     chat.follow([*mine[:7], user("Stop.")])
     assert texts(chat.prepare()) == ["Go.", "Looked once.", *texts_of(mine[4:7]), "Stop."]
+
+
+def told(chat: Conversation, mine: list[Message]) -> Conversation:
+    """Let the list grow by one message at a time, each reply after a prompt."""
+    for count, message in enumerate(mine):
+        if message.role == "assistant":
+            chat.prompt(messages=mine[:count])
+            chat.record(message)
+    return chat
+
+
+@pytest.mark.parametrize("policy", ["keep-last-1", "recap", "prune", "fold"])
+def test_going_back_shows_what_later_messages_made_old(policy: str):
+    """Otherwise the newest results stay cleared, and `recap` hides the questions that the model goes on from."""
+    policies: dict[str, str | Policy] = {
+        "prune": prune_tool_outputs(protect=300, minimum=100),
+        "fold": fold(protect=300),
+    }
+    mine = [message for n in range(9) for message in (user(f"Step {n}."), *exchange(n, size=60))]
+    mine = [say(f"recap - {m.text}\nAt length.") if m.text.startswith("Answer") else m for m in mine]
+    chat = told(opened(policy=policies.get(policy, policy)), mine)
+    assert texts(chat.prepare()) != texts_of(mine)
+    back = [*mine[:8], user("Do another thing.")]
+    fresh = opened(policy=policies.get(policy, policy))
+    assert chat.prompt(messages=back) == told(fresh, mine[:8]).prompt(messages=back)
+
+
+def test_going_back_keeps_a_written_summary_of_listed_messages():
+    """It cost a model call, and is still true."""
+    policy = checkpoint(trigger_at=12, keep_recent=5, template="{summary}")
+    chat = opened(policy=policy, summarizer=lambda request: "We looked at two of them.")
+    mine = [user("Look."), *(message for n in range(4) for message in exchange(n, size=60))]
+    told(chat, mine)
+    chat.prompt(messages=[*mine[:10], user("Stop.")])
+    assert texts(chat.prepare()) == ["Look.", "We looked at two of them.", *texts_of(mine[7:10]), "Stop."]
+
+
+def test_going_back_does_not_renew_leases():
+    """The calls that they count have been made."""
+    chat = opened(policy=expire_results(default=Lease(2, "compact", "first_chars", 8)))
+    mine = [user("Look."), *(message for n in range(3) for message in exchange(n, size=60))]
+    before = texts(told(chat, mine).prepare())
+    assert before[2].startswith("Line of ...")
+    chat.prompt(messages=[*mine[:4], user("Stop.")])
+    assert texts(chat.prepare()) == [*before[:4], "Stop."]
 
 
 def test_summary_stays_if_the_list_lacks_older_messages_of_it():

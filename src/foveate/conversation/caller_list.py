@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ..core.edits import CALLER, COMPACTED, Edit, Hide, Restore, Span, Target
+from ..core.edits import CALLER, COMPACTED, Edit, Hide, Replace, Restore, Span, Summarize, Target, Task
 from ..core.events import Event
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin
 from ..core.wire import encode_message
 from ..errors import BadInput, BadMessage, ConflictError, NoSuchConversation
 from ..expand.originals import decoded
+from ..policies.message_terms import MECHANISMS
 from ..ports import StoredMessage
 from . import validate
 from .append import Appender, OwnFacts
@@ -28,7 +29,7 @@ from .caller_edits import edits_between
 from .caller_history import CallerHistory
 from .edit import Editor
 from .instrumentation import Reporter
-from .journal_search import number_at
+from .journal_search import number_at, number_before
 from .list_comparison import Changes, Comparison
 from .list_items import Item, Known, NewList, ReadMessage
 from .state import State
@@ -47,6 +48,7 @@ _GONE = "the caller's list no longer has it"
 _COPY = "it shows a message again that the caller's list no longer has"
 _BACK = "the caller's list has it again"
 _UNDONE = "the caller's list no longer has all that this summary is about"
+_EARLIER = "the caller's list went back to before this edit"
 
 
 class ListItem(Struct, frozen=True):
@@ -349,7 +351,27 @@ class CallerList:
             undone = sorted(history.known[index].position for index in changes.undone)
             if numbers := self._state.projection.summaries_of(undone):
                 edits.insert(0, Restore((), numbers, CALLER, _UNDONE))
+        if changes.went_back is not None and not changes.is_compaction:
+            numbers = self._shrunk_since(history.known[changes.went_back].position)
+            edits[:0] = [Restore((), numbers, CALLER, _EARLIER)] if numbers else []
         return edits
+
+    def _shrunk_since(self, position: int) -> tuple[int, ...]:
+        """Return the edits that policies made since the reply at this position.
+
+        They shrank messages that were old then and are the newest again. Two kinds are left out: edits by the age of a
+        message in calls, which has not changed, and summaries of an attempt, which may have cost a model call and are
+        true as long as the list has their messages.
+        """
+        state = self._state
+        since = number_before(state.store, state.head, position)
+        numbers: list[int] = []
+        for _, record in state.store.records(state.head, since):
+            lasting = {*MECHANISMS.values(), *(edit.policy for edit in record.edits if isinstance(edit, Task))}
+            for number, edit in record.numbered() if record.author == "plan" else ():
+                if isinstance(edit, Replace | Hide | Summarize) and edit.policy not in lasting:
+                    numbers.append(number)
+        return tuple(numbers)
 
     # --------------------------------------------------------------------------------------------------------- forking
 

@@ -50,6 +50,8 @@ class Changes(Struct):
     """Whether the list begins with a summary of the hidden messages."""
     undone: list[int] = []
     """Hidden and edited messages whose summaries are wrong now: the list has another course."""
+    went_back: int | None = None
+    """The first hidden reply, by index, if the list has nothing that follows it in the history."""
 
 
 class _Gap(NamedTuple):
@@ -99,6 +101,7 @@ class Comparison:
             break
         if changes.fork_at is None or changes.is_rewind:
             changes.undone = self._undone()
+            changes.went_back = self._went_back()
             self._compare_systems([spot for spot in spots if spot.traits.role == "system"], chain)
             changes.tail = sorted(map(self._as_listed, changes.tail), key=lambda spot: (spot.item, spot.part))
         return changes
@@ -116,6 +119,13 @@ class Comparison:
             if not changes.hidden or (kept and min(kept) > last):
                 return []
         return [*changes.hidden, *edited]
+
+    def _went_back(self) -> int | None:
+        """Return the first hidden reply, if the list ends before it or goes on with other messages."""
+        hidden = [index for index in self._changes.hidden if self._history.known[index].traits.role == "assistant"]
+        first = min(hidden, default=None)
+        newest = max((index for index, _ in self._changes.shown), default=-1)
+        return first if first is not None and newest < first else None
 
     def _as_listed(self, spot: Spot) -> Spot:
         """Return the spot of a new message with its own key, although a stored reply may look like it in lists."""
