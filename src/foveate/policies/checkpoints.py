@@ -176,7 +176,7 @@ class _Checkpoint(Struct, frozen=True):
         made already, since the summary may come later.
         """
         fallback = () if self.ahead else tuple(filtered.values())
-        task = _next_attempt(view, span)
+        task = _next_attempt(view, span, numbers)
         previous = "\n\n".join(unframe_summary(entry.message.text, self.template) for entry in span.earlier_summaries)
         source = sum(tokens_of(entry.message) for entry in span.covered)
         if source <= _tokens(_frame(self.template, span, numbers, "")) + _SUMMARY_MIN:
@@ -241,8 +241,7 @@ def _messages_since_checkpoint(view: View, numbers: MessageNumbers) -> int | Non
     task = view.task_of(_NAME)
     if task is None or task.state != "done":
         return None
-    # The checkpoint was undone, or another summary covers it: count from the turn in which it was made.
-    return sum(entry.outline is not None and entry.stamp.turn >= task.turn for entry in view)
+    return numbers.count_after(task.seen)  # The checkpoint was undone, or another summary covers it.
 
 
 def _may_try(view: View) -> bool:
@@ -256,10 +255,10 @@ def _may_try(view: View) -> bool:
     return view.turn >= task.turn + min(1 << min(task.attempt - 1, 9), _WAIT_MAX)
 
 
-def _next_attempt(view: View, span: OldestSpan) -> Task:
+def _next_attempt(view: View, span: OldestSpan, numbers: MessageNumbers) -> Task:
     task = view.task_of(_NAME)
     number = task.attempt + 1 if task and task.state in ("pending", "failed") else 1
-    return Task(_NAME, "pending", number, view.turn, span.span)
+    return Task(_NAME, "pending", number, view.turn, span.span, seen=numbers.position_leaving(0))
 
 
 # --------------------------------------------------------------------------------------------------------------- texts
