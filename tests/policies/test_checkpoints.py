@@ -815,3 +815,26 @@ def test_a_checkpoint_by_hand_needs_a_summary_and_a_template(summary: str, templ
     conversation.append(chat(user("One."), say("Two."), user("Three.")))
     with pytest.raises(BadSetting, match="Pass a summary that is not blank"):
         checkpoint_edit(conversation.prepare(), 1, summary, template=template)
+
+
+@pytest.mark.parametrize(("before", "back", "due"), [(60, 20, 100), (110, 96, 106)])
+def test_messages_that_the_list_no_longer_has_do_not_count(before: int, back: int, due: int):
+    """They counted as the newest ones that stay, so that a checkpoint left two messages of the list."""
+    chat = start_chat()
+    mine: list[Message] = []
+
+    def talk(until: int) -> None:
+        while len(mine) < until:
+            mine.append(user(f"question {len(chat.history())}"))
+            chat.prompt(messages=mine)
+            mine.append(say(f"answer {len(chat.history())}"))
+            chat.record(mine[-1])
+
+    talk(before)
+    del mine[back:]
+    checkpoints = len(covered_handles(chat))
+    talk(due - 2)
+    assert len(covered_handles(chat)) == checkpoints
+    talk(due)
+    assert len(covered_handles(chat)) == checkpoints + 1
+    assert [entry.message for entry in chat.view][-10:] == mine[-10:]

@@ -237,11 +237,11 @@ def _messages_since_checkpoint(view: View, numbers: MessageNumbers) -> int | Non
     """Return the number of messages since the last checkpoint of this policy. None: there was none."""
     newest_seen = [entry.seen for entry in view if entry.kind == "summary" and entry.stamp.source == _NAME]
     if newest_seen:
-        return numbers.count_after(max(newest_seen))
+        return numbers.unsummarized_after(max(newest_seen))
     task = view.task_of(_NAME)
     if task is None or task.state != "done":
         return None
-    return numbers.count_after(task.seen)  # The checkpoint was undone, or another summary covers it.
+    return numbers.unsummarized_after(task.seen)  # The checkpoint was undone, or another summary covers it.
 
 
 def _may_try(view: View) -> bool:
@@ -258,7 +258,7 @@ def _may_try(view: View) -> bool:
 def _next_attempt(view: View, span: OldestSpan, numbers: MessageNumbers) -> Task:
     task = view.task_of(_NAME)
     number = task.attempt + 1 if task and task.state in ("pending", "failed") else 1
-    return Task(_NAME, "pending", number, view.turn, span.span, seen=numbers.position_leaving(0))
+    return Task(_NAME, "pending", number, view.turn, span.span, seen=numbers.newest)
 
 
 # --------------------------------------------------------------------------------------------------------------- texts
@@ -268,11 +268,10 @@ def _facts(span: OldestSpan, numbers: MessageNumbers, messages: tuple[Message, .
     """Return the facts that a prompt may use, as plain values."""
     entries = [entry for entry in span.to_read if entry.outline is not None or entry.kind == "summary"]
     first = min(entry.position for entry in entries)
-    covered = numbers.unsummarized_after(first - 1) - numbers.unsummarized_after(span.last)
     return {
         "from_turn": numbers.number(first),
         "to_turn": numbers.number(span.last),
-        "original_message_count": covered - len(span.kept),
+        "original_message_count": numbers.unsummarized_in(span.to_read),
         "filtered_message_count": len(messages),
         "messages": [
             {

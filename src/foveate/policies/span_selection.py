@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import pairwise, takewhile
 from math import inf
@@ -245,16 +245,20 @@ def _open_uses(view: View) -> set[int]:
 
 
 class MessageNumbers:
-    """Numbers of the messages of a view's history, from 0 and without system prompts, and which are summarized.
+    """Numbers of the messages of a view's history, from 0 and without system prompts, and which are unsummarized.
 
-    A message that the floor hid counts as summarized: its note holds a digest.
+    Unsummarized are visible messages, and those that recaps and folds stand for: a recap also stands for the hidden
+    inputs between it and the message before. A message that the floor hid counts as summarized: its note holds a
+    digest. Other hidden messages do not count, such as those that the caller's list no longer has.
     """
 
     def __init__(self, view: View) -> None:
         self._systems = [entry.position for entry in view if entry.is_system]
-        summaries = [entry for entry in view if entry.kind == "summary" and entry.stamp.source not in _STEP_POLICIES]
-        self._ranges = _merged(sorted((entry.position, entry.last) for entry in summaries))
-        self._tip = max((max(entry.position, entry.last) for entry in view), default=0)
+        self._shown, self._hidden = _unsummarized_counts(view)
+        shown = [(max(entry.position, entry.last), count) for entry, count in self._shown.items()]
+        self._counts = sorted([*shown, *self._hidden])
+        self.newest = max((max(entry.position, entry.last) for entry in view), default=0)
+        """Position of the newest message that is shown, whole or in a summary."""
 
     @property
     def unsummarized(self) -> int:
@@ -272,25 +276,63 @@ class MessageNumbers:
             position += system <= position
         return position
 
-    def count_after(self, position: int) -> int:
-        """Return the number of messages after this position."""
-        return self._tip - position - (len(self._systems) - bisect_right(self._systems, position))
+    def unsummarized_in(self, entries: Iterable[Entry]) -> int:
+        """Return the number of messages that these entries stand for, and that no summary covers."""
+        known = [entry for entry in entries if entry in self._shown]
+        first = min((entry.position for entry in known), default=0)
+        last = max((entry.position for entry in known), default=0)
+        hidden = sum(count for position, count in self._hidden if first < position < last)
+        return hidden + sum(self._shown[entry] for entry in known)
 
     def unsummarized_after(self, position: int) -> int:
         """Return the number of messages after this position that no summary covers."""
-        return self.count_after(position) - sum(
-            self.count_after(max(first - 1, position)) - self.count_after(last)
-            for first, last in self._ranges
-            if last > position
-        )
+        return sum(count for last, count in self._counts if last > position)
 
     def position_leaving(self, count: int) -> int:
         """Return the last position that has at least `count` unsummarized messages after it."""
-        low, high = 0, self._tip
-        while low < high:  # A binary search: the count only falls with the position.
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.unsummarized_after(middle) >= count else (low, middle - 1)
-        return low
+        position = self.newest
+        for last, messages in reversed(self._counts):
+            if count <= 0:
+                break
+            position, count = last - 1, count - messages
+        return position if count <= 0 else 0
+
+
+def _unsummarized_counts(view: View) -> tuple[dict[Entry, int], list[tuple[int, int]]]:
+    """Return the unsummarized messages that each entry counts for, and the hidden ones before recaps.
+
+    Those are pairs of the position of the last one and their number.
+    """
+    carried = _merged(sorted((entry.position, entry.last) for entry in view if is_carried_summary(entry)))
+    positions = sorted({entry.position for entry in view if entry.outline is not None})
+    shown: dict[Entry, int] = {}
+    hidden: list[tuple[int, int]] = []
+    counted: set[int] = set()
+    end = 0
+    for entry in sorted(view.entries, key=lambda entry: entry.position):
+        last = max(entry.position, entry.last)
+        if _is_recap(entry) and entry.position > end + 1:
+            hidden.append((entry.position - 1, entry.position - 1 - end))
+        end = max(end, last)
+        if entry.is_system or _is_in(entry.position, carried):
+            continue
+        if entry.kind == "summary":
+            inside = bisect_right(positions, last) - bisect_left(positions, entry.position)
+            shown[entry] = last - entry.position + 1 - inside
+        elif entry.outline is not None and entry.position not in counted:
+            counted.add(entry.position)
+            shown[entry] = 1
+    return shown, hidden
+
+
+def _is_recap(entry: Entry) -> bool:
+    return "recap" in (entry.stamp.source if entry.kind == "summary" else entry.shrunk_by)
+
+
+def _is_in(position: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a position is in one of these ranges, which are in order."""
+    index = bisect_right(ranges, (position, inf)) - 1
+    return index >= 0 and position <= ranges[index][1]
 
 
 def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
