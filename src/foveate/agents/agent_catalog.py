@@ -64,20 +64,21 @@ class AgentCatalog:
     # -------------------------------------------------------------------------------------------------------- leases
 
     def lease_of_tool(self, tool: Tool) -> Lease | None:
-        """Return the lease of the result of a native call; None if no override, row or tool sets one."""
-        has_levels = self._override is not None or find_named(self._bindings, tool.name) is not None
+        """Return the lease of the result of a native call; None if no override, row or tool sets any of it."""
+        binding, action = find_named(self._bindings, tool.name), find_named(self._actions, tool.name)
+        has_levels = self._override or binding or (action and action.default_compact_prompt)
         return self.lease_of_action(tool.name, tool) if has_levels else tool.lease
 
     def lease_of_action(self, name: str, tool: Tool | None) -> Lease:
         """Return the lease of an action's result. `tool`: None if there is no such action."""
         binding, action = find_named(self._bindings, name), find_named(self._actions, name)
-        own = tool.lease if tool else None
-        levels = [self._override, lease_of(binding, action) if binding else own]
+        levels = [self._override, lease_of(binding, action) if binding else None, tool.lease if tool else None]
         if action and action.default_compact_prompt:
             levels.append(Lease(compact_prompt_id=action.default_compact_prompt))
         lease = self._merged(levels)
-        if binding and lease.expiration_turns is None:  # A binding without turns means: never.
-            lease = replace(lease, expiration_mode="none")
+        has_override = self._override is not None and self._override.expiration_turns is not None
+        if binding and binding.result_expiration_turns is None and not has_override:  # No turns there means: never.
+            lease = replace(lease, expiration_turns=None, expiration_mode="none")
         binding_id = binding.id if binding else ""
         return replace(lease, message_type="action-result", action_id=name, agent_action_id=binding_id)
 

@@ -74,8 +74,26 @@ def test_the_highest_level_counts_for_each_field():
     assert of(override=Lease(1, "compact"), row=Binding("sage", "look")) == Lease(1, "compact")
 
 
+def test_fields_that_no_binding_has_come_from_the_action():
+    """A binding must not keep originals that the action releases."""
+    released = Lease(9, "compact", "summary", 80, "own", preserve_original=False)
+    assert of(own=released, row=ROW) == Lease(2, "compact", "first_chars", 300, "own", preserve_original=False)
+    assert of(own=Lease(disable_expiration=True), row=ROW).disable_expiration
+
+
 def test_a_binding_without_turns_means_never():
-    assert of(row=Binding("sage", "look", None, "remove"), own=REMOVE).expiration_mode == "none"
+    never = of(row=Binding("sage", "look", None, "remove"), own=REMOVE)
+    assert (never.expiration_turns, never.expiration_mode) == (None, "none")
+    assert of(override=Lease(1), row=Binding("sage", "look", None, "remove")) == Lease(1, "remove")
+    assert of(override=Lease(None, "compact"), row=Binding("sage", "look")).expiration_mode == "none"
+
+
+def test_a_native_result_gets_the_prompt_of_its_action():
+    catalog = AgentCatalog("sage", Rows([], [Action("look", default_compact_prompt="short")], []), "")
+    catalog.read()
+    found = catalog.lease_of_tool(tool(look, lease=Lease(3, "compact", "summary")))
+    assert found == Lease(3, "compact", "summary", None, "short", **NAMED)
+    assert catalog.lease_of_tool(tool(look, name="other")) is None
 
 
 @pytest.mark.parametrize(
