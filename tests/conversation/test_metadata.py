@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import msgspec
 import pytest
 
-from foveate import BadInput, View, open_conversation
+from foveate import BadInput, View, open_conversation, user
 from foveate.errors import BadSetting, UnknownHandle
 from foveate.policies import expire_results
 from foveate.testing import answer, call, say
@@ -123,6 +123,22 @@ def test_the_lease_that_counts_can_be_read():
     assert chat.lease("m1") == chat.lease(2) == Lease(expiration_mode="none")
     with pytest.raises(UnknownHandle):
         chat.lease("m9")
+
+
+def test_the_lease_of_an_action_can_be_read():
+    by_name = Lease(1, "remove")
+    policy = expire_results(tools={"search": by_name}, actions={"read": by_name})
+    chat = open_conversation("c", policy=[policy], window=9_000)
+    chat.append("Hi.")
+    for action in ("search", "read", "write"):
+        chat.append(user("found"), lease=Lease(message_type="action-result", action_id=action))
+    assert [chat.lease(handle).expiration_mode for handle in ("m2", "m3", "m4")] == ["remove", "remove", "none"]
+
+
+def test_no_lease_counts_while_the_policy_is_off():
+    off = open_conversation("c", policy="off", window=9_000)
+    off.append(user("found"), lease=Lease(1, "remove", action_id="search"))
+    assert off.lease("m1") == Lease(expiration_mode="none", action_id="search")
 
 
 def test_the_lease_of_a_preset_and_of_a_message_without_one():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
 
 from ..core.messages import Content, Message, State, Text
 from ..core.results import headline, merged_headline
 from ..core.stamps import Lease
-from ..policies.leases import effective_lease, most_aggressive
+from ..policies.leases import most_aggressive
 
 __all__ = ["merged_message", "result_message"]
 
@@ -27,13 +29,19 @@ def result_message(
     return Message("user", (Text(head), first, *rest))
 
 
-def merged_message(messages: Sequence[Message], leases: Sequence[Lease], failed: int) -> tuple[Message, Lease]:
-    """Return all results of one step as one message, with the strictest of their leases (`most_aggressive`)."""
+def merged_message(
+    messages: Sequence[Message], leases: Sequence[Lease], failed: int, lease_that_counts: Callable[[Lease], Lease]
+) -> tuple[Message, Lease]:
+    """Return all results of one step as one message, with the strictest of their leases (`most_aggressive`).
+
+    `leases`: those that the agent sets. `lease_that_counts`: returns such a lease with what the policy adds to it.
+    """
     parts = [part for message in messages for part in message.parts]
     text = "\n\n".join(
         [merged_headline(failed, len(messages)), *(part.text for part in parts if isinstance(part, Text))]
     )
-    has_lease = any(lease.expiration_turns is not None or lease.expiration_mode is not None for lease in leases)
-    # Without any lease, the levels of the policy apply.
-    lease = most_aggressive([effective_lease(lease) for lease in leases]) if has_lease else leases[0]
+    counting = [lease_that_counts(lease) for lease in leases]
+    # If all results have the same lease, the levels of the policy still apply to the message.
+    is_same = len({replace(lease, action_id="", agent_action_id="") for lease in counting}) == 1
+    lease = leases[0] if is_same else most_aggressive(counting)
     return Message("user", (Text(text), *(part for part in parts if not isinstance(part, Text)))), lease

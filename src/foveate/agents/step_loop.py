@@ -326,9 +326,8 @@ class StepLoop:
         yield from answer_calls(run, settings, [calls[place] for place in places], begun)
         if config.merge_results and results:
             steps: list[AgentRunStep] = yield Call(partial(self._chat.journal.steps, id, at))
-            message, lease = merged_message(
-                [result[0] for result in results], [result[1] for result in results], failed
-            )
+            shown, leases = zip(*results, strict=True)
+            message, lease = merged_message(shown, leases, failed, self._chat._agent.lease_that_counts)
             name = step_name(id, steps[0].number)  # A message names one step: the first.
             (message_id,) = yield from run.append(message, lease=lease, step=name)
             for record in steps:

@@ -13,7 +13,7 @@ from ..core.edits import Record
 from ..core.messages import Message
 from ..core.profiles import Profile, window_of
 from ..core.runs import AgentRun, AgentRunStep, LockHolder
-from ..core.stamps import Usage
+from ..core.stamps import Lease, Usage
 from ..core.view import View
 from ..expand.excerpts import Excerpt
 from ..ports import Database, Head, Observer
@@ -162,6 +162,11 @@ class AgentAccess:
         with self.session.lock:
             handle = self.session.editor.handle_at(message) if isinstance(message, int) else message
             return self.session.expand(handle, parts, "view", reason)
+
+    def lease_that_counts(self, own: Lease) -> Lease:
+        """Return the lease of an action's result with what the policies add to it."""
+        with self.session.lock:
+            return self.session.lease_that_counts(own, own.action_id, is_result=True)
 
     # -------------------------------------------------------------------------------------------------- runs, claims
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.caches import clear_caches
 from ..core.conversation_names import ancestors, children_of
@@ -18,6 +19,7 @@ from ..core.explain import RELEASED, explain, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
+from ..core.results import is_action_result
 from ..core.stamps import Lease, Stamp, Usage, is_interrupted
 from ..core.stored_form import stored_edits
 from ..core.summaries import replace_surrogates
@@ -347,15 +349,24 @@ class Session:
 
     def lease(self, handle: str | int) -> Lease:
         """Return the lease that counts for the message that a handle names."""
+        from ..policies.message_terms import follows
+
+        _, (row, *_) = self.editor.rows_of(handle)
+        message, own = decoded(row), row.stamp.lease
+        is_result = message.role == "tool" or is_action_result(message, row.stamp)
+        if not any(follows(policy, "leases") for policy in self.planner.policies):
+            own = replace(own or Lease(), expiration_mode="none")
+        return self.lease_that_counts(own, row.stamp.tool if is_result else "", is_result=is_result)
+
+    def lease_that_counts(self, own: Lease | None, tool: str, *, is_result: bool) -> Lease:
+        """Return a message's own lease with what the policies add to it. `tool`: of a result."""
         from ..policies.expiry import ExpiryPolicy
         from ..policies.leases import effective_lease
 
-        _, (row, *_) = self.editor.rows_of(handle)
-        is_result = row.stamp.origin == "tool" or decoded(row).result is not None
         for policy in self.planner.policies:
             if isinstance(policy, ExpiryPolicy):
-                return policy.lease_of(row.stamp.lease, row.stamp.source, is_result)
-        return effective_lease(row.stamp.lease)
+                return policy.lease_of(own, tool, is_result)
+        return effective_lease(own)
 
     def records(self, after: int = 0) -> list[Record]:
         """Return the records of the journal that begin after edit number `after`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from foveate.agents.agent_catalog import AgentCatalog
 from foveate.agents.tools import Tool, tool
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.errors import BadSetting
+from foveate.policies import effective_lease
 from foveate.ports import Database
 from foveate.types import Lease
 
@@ -181,7 +183,7 @@ def test_the_message_of_a_result_has_a_headline():
 def test_merged_results_without_leases_leave_it_to_the_policy():
     messages = [result_message("look", [Text("a")], "ok", n, 2) for n in (1, 2)]
     said = Lease(**NAMED)
-    message, lease = merged_message(messages, [said, said], 1)
+    message, lease = merged_message(messages, [said, said], 1, effective_lease)
     assert message.text == "1 of 2 failed:\n\nResult of look (1 of 2):\na\n\nResult of look (2 of 2):\na"
     assert lease == said
 
@@ -192,3 +194,27 @@ def test_an_action_can_be_a_tool_created_directly():
     with agent:
         agent.run("Go.")
     assert [len(texts(request)) for request in model.requests] == [1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "ends"),
+    [
+        ({"message_expiration_override": Lease(1)}, 3),  # The mode comes from the preset.
+        ({"settings": {"expire": {"tools": {"other": {"expiration_turns": 1}}}}}, 3),
+        ({}, 4),  # A lease of one action does not delay what the preset says of the other.
+    ],
+)
+def test_merged_results_have_the_levels_of_the_policy_too(options: dict[str, Any], ends: int):
+    look_long, other = tool(look, lease=Lease(5)), tool(look, name="other")
+    agent, model = scripted_agent(
+        [act("look", "other"), *[think()] * 3, done()],
+        actions=[look_long, other],
+        merge_results=True,
+        policy="expire",
+        **options,
+    )
+    with agent:
+        agent.run("Go.")
+    lengths = [len(texts(request)[2]) for request in model.requests[1:]]
+    whole = lengths[0]
+    assert lengths == [whole] * (ends - 2) + [554] * (6 - ends)
