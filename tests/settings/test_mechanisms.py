@@ -59,7 +59,7 @@ def test_a_table_sets_the_lease_of_one_tool(loaded):
         ("[expire.tools.x]\nturns = 1", "line 2: expire.tools.x.turns: there is no setting of that name. Did you mean"),
         ("[expire.tools.x]\nexpiration_turns = '1'", "is '1'; allowed: a whole number or none."),
         ("[expire.tools.x]\nexpiration_turns = true", "is true; allowed: a whole number or none."),
-        ("[expire.tools.x]\nexpiration_mode = 'Remove'", "is 'Remove'; allowed: one of none, remove, compact or none."),
+        ("[expire.tools.x]\nexpiration_mode = 'Remove'", "is 'Remove'; allowed: one of none, remove, compact. The"),
         ("[expire.default]\nexpiration_turns = -1", "line 2: expire.default.expiration_turns is -1. This is refused:"),
         ("[expire]\ndefault = 5", "line 2: expire.default is 5; allowed: a table with expiration_turns,"),
         ("[retain.plugins.clock]\nsave = -1", "line 2: retain.plugins.clock.save is -1. This is refused:"),
@@ -83,6 +83,20 @@ def test_a_table_sets_the_lease_of_one_tool(loaded):
 )
 def test_a_refusal_of_a_mechanism_names_the_source(loaded, toml, expected):
     assert expected in loaded.refused(toml)
+
+
+def test_a_refusal_names_only_the_wrong_value_of_a_table(loaded):
+    """The preset sets the other values of this table, and they are right."""
+    assert loaded.refused("policy = 'expire'\n[expire.default]\ncompact_length = 0") == (
+        "foveate.toml, line 3: expire.default.compact_length is 0. This is refused: default: compact_length is 0; "
+        "allowed: a whole number of 1 or more, below 2**64, or None. "
+        'The keyword settings={"expire": {"default": {"compact_length": ...}}} takes precedence over it.'
+    )
+
+
+def test_a_refusal_offers_no_variable_for_a_table(loaded):
+    text = loaded.refused("[expire]\ndefault = 5")
+    assert text.endswith(' The keyword settings={"expire": {"default": ...}} takes precedence over it.')
 
 
 @pytest.mark.filterwarnings("error")

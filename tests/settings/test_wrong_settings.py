@@ -137,7 +137,7 @@ def test_a_value_of_another_kind_in_a_file_is_refused(loaded, key, value, expect
         ("[lend.tools.grep]\nturns = 'x'", "line 2: lend.tools.grep.turns is 'x'; allowed: a whole number or none."),
         (
             "[lend.tools.x]\nmode = 'shrink'",
-            "lend.tools.x.mode is 'shrink'; allowed: one of none, remove, compact or n",
+            "lend.tools.x.mode is 'shrink'; allowed: one of none, remove, compact. The",
         ),
         ("[lend.names]\na = 1\nb = 'x'", "line 3: lend.names.b is 'x'; allowed: a whole number."),
     ],
@@ -255,9 +255,8 @@ def test_every_wrong_value_is_named(loaded):
 def test_all_values_of_a_conflict_are_named(loaded, lending):
     text = loaded.refused("[lend]\nturns = 5\n[lend.names]\na = 4\nb = 6\n")
     assert text.startswith(
-        "foveate.toml, line 2: lend.turns is 5; foveate.toml, line 4: lend.names.a is 4; "
         "foveate.toml, line 5: lend.names.b is 6. This is refused: lend needs numbers of names that are below turns."
-    ) or text.startswith("foveate.toml, line 4: lend.names.a is 4; foveate.toml, line 5: lend.names.b is 6.")
+    )
     text = loaded.refused("[lend.tools.x]\nmode = 'compact'\nlength = 0\n[lend.names]\na = 1\n")
     assert text == (
         "foveate.toml, line 2: lend.tools.x.mode is 'compact'; foveate.toml, line 3: lend.tools.x.length is 0. This is "

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...core.planner import Policy
 from ...errors import BadSetting
-from .mechanisms import Mechanism, in_order
+from .mechanisms import Mechanism, in_order, mechanism_named
 from .sources import DEFAULT, Layer, Level, Place, Sourced, nested, shorten, without
-from .values import Field, WrongValue, allowed, convert
+from .values import Field, WrongValue, allowed, convert, is_table
 
 __all__ = ["assemble", "check_value", "higher_levels", "is_on", "refusal", "settled", "switched_on"]
 
@@ -132,7 +132,9 @@ def _call(mechanism: Mechanism, arguments: dict[str, Any], inner: list[Policy]) 
 
 
 def _guilty(mechanism: Mechanism, layer: Layer) -> list[tuple[Place, Sourced]]:
-    """Return the values to blame for a refusal: without them the function would not refuse."""
+    """Return the values to blame for a refusal: without one of them the function would not refuse."""
+    if single := [place for place in layer if _works(mechanism, without(layer, place))]:
+        return [(place, layer[place]) for place in single]
     names = list(dict.fromkeys(place[1] for place in layer))
     guilty = [name for name in names if _works(mechanism, without(layer, (mechanism.name, name)))]
     if not guilty:  # Several are wrong, each alone, or the wrong one is required.
@@ -168,10 +170,16 @@ def _ways(place: Place, level: Level) -> list[str]:
     """Return the ways to set a value above a level, the highest first."""
     keyword = f"{place[0]}=" if len(place) == 1 and place != ("floor",) else f"settings={_in_python(place)}"
     ways = [(Level.KEYWORD, f"the keyword {keyword}")]
-    if len(place) < 3:
+    if len(place) < 3 and not _is_table(place):
         ways.append((Level.ENVIRONMENT, f"the environment (FOVEATE_{'_'.join(place).upper()})"))
     ways.append((Level.FILE, f"foveate.toml ({'.'.join(place)})"))
     return [way for of, way in ways if of > level]
+
+
+def _is_table(place: Place) -> bool:
+    mechanism = mechanism_named(place[0]) if len(place) == 2 else None
+    field = mechanism.fields.get(place[1]) if mechanism else None
+    return field is not None and is_table(field.kind)
 
 
 def _in_python(place: Place) -> str:

@@ -109,6 +109,8 @@ def allowed(kind: Kind) -> str:
         members = sorted(get_args(kind), key=lambda member: member is NoneType)
         if float in members:  # A whole number is one too.
             members = [member for member in members if member is not int]
+        if any("none" in get_args(member) for member in members):  # A word of its own, which is never None.
+            members = [member for member in members if member is not NoneType]
         words = [allowed(member) for member in members if member is NoneType or is_plain(member)]
         return " or ".join(dict.fromkeys(words))
     if origin is Literal:
