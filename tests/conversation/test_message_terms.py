@@ -125,6 +125,16 @@ def test_lease_that_can_never_end_is_reported(policy: Any, lease: Lease, field: 
     assert (f"A lease without {field} never ends" in caplog.text) if field else not caplog.text
 
 
+@pytest.mark.parametrize("policy", ["balanced", "expire"])
+def test_lease_of_no_turns_is_reported_once(policy: str, caplog: pytest.LogCaptureFixture):
+    chat = opened(policy=policy)
+    for mode in ("none", "remove", "compact"):
+        chat.append(user(LONG), lease=Lease(0, mode), origin="tool")
+    assert [record.getMessage() for record in caplog.records] == [
+        "c: A lease of 0 turns ends before any model call sees its message. Set expiration_turns to 1."
+    ]
+
+
 def test_policies_that_follow_terms_run_once():
     deferred = when_it_pays([expire_results()])
     chat = opened(policy=[retain_blocks(), deferred])

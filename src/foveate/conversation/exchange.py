@@ -25,7 +25,7 @@ from ..core.wire import plain_message
 from ..errors import BadInput, BadMessage, ConflictError, StoreError
 from ..expand.expander import Expander
 from ..expand.tool import NAMES, TOOL, offers_expand, own_names, with_instruction, with_tool
-from ..policies.message_terms import Terms, unfollowed_terms
+from ..policies.message_terms import Terms, questionable_terms
 from . import validate
 from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts
 from .caller_list import CallerList, Followed
@@ -166,8 +166,8 @@ class Exchange:
         return ids
 
     def _warn_of_terms(self, facts: MessageFacts) -> None:
-        """Log, once for each kind of terms, why the terms of a message are without effect here."""
-        terms = unfollowed_terms(self._planner.policies, facts.lease, has_kept=bool(facts.kept))
+        """Log, once for each kind of terms, why the terms of a message are questionable here."""
+        terms = questionable_terms(self._planner.policies, facts.lease, has_kept=bool(facts.kept))
         for kind in terms.keys() - self._warned:
             self._warned.add(kind)
             _log.warning("%s: %s", self._state.head.name, terms[kind])

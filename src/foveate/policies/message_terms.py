@@ -18,7 +18,7 @@ from ..core.stamps import Lease
 from ..core.summaries import NeedsSummary
 from ..core.view import View
 
-__all__ = ["MECHANISMS", "DefaultTerms", "Terms", "follows", "unfollowed_terms", "with_terms"]
+__all__ = ["MECHANISMS", "DefaultTerms", "Terms", "follows", "questionable_terms", "with_terms"]
 
 Terms = Literal["leases", "kept"]
 """The terms of a message. A policy that follows some names them in its attribute `follows`."""
@@ -53,8 +53,8 @@ def follows(policy: Policy, terms: Terms) -> bool:
     return getattr(policy, "follows", "") == terms
 
 
-def unfollowed_terms(policies: Iterable[Policy], lease: Lease | None, *, has_kept: bool) -> dict[Terms, str]:
-    """Return a sentence for each of the terms of a message that are without effect under these policies.
+def questionable_terms(policies: Iterable[Policy], lease: Lease | None, *, has_kept: bool) -> dict[Terms, str]:
+    """Return a sentence for each of the terms of a message that have no effect, or a harmful one, under these policies.
 
     `has_kept`: whether the message has a retention of its parts.
     """
@@ -71,6 +71,8 @@ def unfollowed_terms(policies: Iterable[Policy], lease: Lease | None, *, has_kep
     elif has_turns != has_mode and all(isinstance(policy, DefaultTerms) for policy in own):
         field = "expiration_mode" if has_turns else "expiration_turns"
         reasons["leases"] = f"A lease without {field} never ends. Set the field, or pass expire_results(default=...)."
+    elif lease.expiration_turns == 0:
+        reasons["leases"] = "A lease of 0 turns ends before any model call sees its message. Set expiration_turns to 1."
     return reasons
 
 
