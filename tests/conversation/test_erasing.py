@@ -185,6 +185,21 @@ def test_erasing_removes_the_placeholder_too() -> None:
     assert "it rains" not in repr(chat.journal.records())
 
 
+def test_erasing_an_answer_keeps_the_short_forms_of_the_others() -> None:
+    """Parallel calls: the short form of one answer cannot contain text of another answer."""
+    chat = talked()
+    rome, paris = chat.history()[4].id, chat.history()[3].id
+    chat.edit(
+        Replace(Target(paris), (Text("short rain"),)),
+        Replace(Target(rome), (Text("short sun"),)),
+    )
+    assert chat.privacy.erase("m4").edits == 1
+    assert texts(chat.prepare())[3:5] == ["short sun", "[erased]"]
+    assert chat.privacy.erase("m3").edits == 1  # The call may stand in the short form of its answer.
+    assert "short sun" not in texts(chat.prepare())
+    assert chat.privacy.residue() == (2, [])
+
+
 def test_erasing_a_message_erases_its_expanded_copies() -> None:
     chat = opened(window=6_000, policy=(shrink_to_digest(),), expand=True)
     chat.append([user("go"), assistant("", ToolCall("c", "look", "{}"))])

@@ -265,7 +265,11 @@ class _Search:
     def _answering(self, erased: Sequence[int], branch: int, ids: set[str]) -> set[str]:
         """Return the ids of results whose calls are erased: their replacements may contain the call."""
         where = set(erased)
-        turns = {row.stamp.turn: place.position for place, row in self._rows.items() if place.position in where}
+        turns = {
+            row.stamp.turn: place.position
+            for place, row in self._rows.items()
+            if place.position in where and row.stamp.origin not in ("tool", "user")  # These make no calls.
+        }
         return {
             row.id
             for place, row in self._answers
