@@ -576,6 +576,22 @@ def test_shrunk_results_stay_and_others_leave_expired_ones():
     assert [entry.shrunk_by for entry in run.seen(5)][1:3] == [("",), ("expire",)]
 
 
+@pytest.mark.parametrize("policy", ["expire", "none"])
+def test_a_lease_ends_before_a_call_not_behind_a_reply(policy: str):
+    """The document prunes before each step. Behind the last reply, a summary would be paid for in vain."""
+    asked: list[SummaryRequest] = []
+    chat = opened(policy=policy, summarizer=lambda request: asked.append(request) or "Numbers.")
+    chat.append("Look into it.")
+    chat.prepare()
+    chat.record(say("I search."))
+    chat.append(user(LONG), lease=replace(SUMMED, expiration_turns=1))
+    chat.prepare()
+    chat.record(say("Done."))
+    assert (asked, chat.journal.records()) == ([], [])
+    chat.append("And now?")
+    assert (text_at(chat.prepare()), len(asked)) == ("[Summary of 5000 characters; m3]\n\nNumbers.", 1)
+
+
 def test_an_expanded_result_is_shown_even_with_a_limit_of_0():
     with pytest.warns(UserWarning, match="tools\\['search'\\]"):
         run = Run(tools={"search": Lease(0, "compact")})

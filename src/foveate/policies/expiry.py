@@ -119,6 +119,8 @@ class ExpiryPolicy:
 
     follows: ClassVar[str] = "leases"
     """Read when a conversation is opened: the terms of messages that this policy follows."""
+    before_calls_only: ClassVar[bool] = True
+    """Whether it is left out of plans behind a reply: only the next call makes results older."""
 
     def __init__(self, policy: Policy, levels: _Levels) -> None:
         self._policy, self._levels = policy, levels

@@ -84,6 +84,7 @@ class DefaultTerms:
 
     def __init__(self, terms: Terms) -> None:
         self.follows = terms
+        self.before_calls_only = terms == "leases"
         self.__name__ = MECHANISMS[terms]
         self._policy: Policy | None = None
 
