@@ -172,7 +172,7 @@ class MessageLifecycleEvent(Struct, frozen=True):
     reason: str = ""
     """Why it happened."""
     tokens_saved: int = 0
-    """Tokens that the view lost; negative if something is shown again."""
+    """Tokens that the view lost. Of an expansion: 0 in its place, negative in a message of its own."""
     can_expand: bool = False
     """Whether the view shows a shorter form, and the model may have the original back."""
     lease: Lease | None = None
