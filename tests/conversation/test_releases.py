@@ -18,6 +18,7 @@ from foveate.core.originals import RELEASED
 from foveate.core.stamps import Lease
 from foveate.errors import BadEdit, NotExpandable
 from foveate.ops.archive import export_archive, import_archive
+from foveate.policies import filter_tool_results
 from foveate.policies.expiry import expire_results
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
@@ -77,6 +78,42 @@ def played(chat: Conversation, history: list[Message]) -> list[bytes]:
             bodies.append(chat.body())
         chat.append(message)
     return bodies
+
+
+@pytest.mark.parametrize("mode", ["compact", "remove"])
+@pytest.mark.parametrize("placeholder", ["[Omitted, m3]", "[Omitted: {about}m3]"], ids=["short", "long"])
+def test_original_that_another_policy_shrank_is_released_too(mode: Any, placeholder: str) -> None:
+    chat = opened(policy=(*leases(False, mode), filter_tool_results(keep=1, placeholder=placeholder)), expand=True)
+    chat.append("Look into it.")
+    chat.prepare()
+    chat.record(calls(call("c1", "look"), call("c2", "look")))
+    chat.append([answer("c1", SECRET), answer("c2", "new")])
+    assert chat.prepare().entries[2].shrunk_by == ("keep-last-1",)
+    assert not chat.history()[2].is_released
+    chat.record(say("step"))
+    view = chat.prepare()
+    shown_text = "[Omitted, m3]" if placeholder == "[Omitted, m3]" else "[result expired after 1 turns]"
+    assert view.entries[2].message.result.text == shown_text
+    assert chat.history()[2].is_released
+    with pytest.raises(NotExpandable):
+        chat.expand("m3")
+    chat.record(say("step"))
+    chat.prepare()
+    assert [record.edits[0].policy for record in chat.journal.records()] == ["keep-last-1", "expire"]
+    assert chat.journal.verify() == []
+
+
+def test_content_that_expired_before_is_not_released_by_a_new_setting() -> None:
+    store = MemoryStore()
+    for kept in (True, False):
+        chat = opened(policy=leases(kept), store=store)
+        if kept:
+            chat.append("Look into it.")
+            asked(chat, SECRET)
+        for n in range(3):
+            chat.prepare()
+            chat.record(say(f"step {n}"))
+        assert not chat.history()[2].is_released
 
 
 @given(st.data())

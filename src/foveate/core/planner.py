@@ -431,4 +431,4 @@ def _position(entry: Entry) -> int:
 def _look(entry: Entry | None) -> tuple[object, ...] | None:
     if entry is None:
         return None
-    return entry.id, entry.kind, entry.message, entry.shrunk, entry.renewed
+    return entry.id, entry.kind, entry.message, entry.shrunk, entry.expandable, entry.renewed

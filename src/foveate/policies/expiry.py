@@ -21,6 +21,7 @@ from ..core.edits import SAVED, Edit, Hide, Replace, Target
 from ..core.events import EXPIRED
 from ..core.messages import Content, Media, Message, Opaque, Text, ToolResult
 from ..core.planner import Policy
+from ..core.results import with_headline
 from ..core.sizes import IMAGE_TOKENS, tokens_of
 from ..core.stamps import Lease
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
@@ -76,7 +77,8 @@ def expire_results(
     `agent_action_id` or the name of the tool), `actions` (by `action_id` or the name of the tool), `default`.
     `effective_lease` shows how they merge; without any of them nothing expires. Messages that are not results expire
     only by their own lease. These never expire: system prompts, the last user input, pinned messages, messages of the
-    assistant with calls, and messages that other policies shrank.
+    assistant with calls, and messages that other policies shrank; but if `preserve_original` is off, the originals
+    behind these are released.
 
     `prompts`: names of the existing prompts for summaries (default: all names exist). `system_prompt`: the prompt for
     leases that name none.
@@ -103,8 +105,8 @@ def expire_results(
     def policy(view: View) -> Sequence[Edit | NeedsSummary]:
         tally = _Tally(view)
         entries = view.entries[_count_stable(view) if stable_prefix else 0 :]
-        ended = [due for entry in entries if not _is_shrunk(entry) and (due := levels.find_due(entry, view.turn))]
-        allowed = [due for due in ended if _may_expire(due.entry, view)]
+        ended = [due for entry in entries if not _is_expired(entry) and (due := levels.find_due(entry, view.turn))]
+        allowed = [due for due in ended if _may_expire(due, view)]
         steps = [step for due in allowed if (step := _expire(due, templates, tally.add_answer))]
         if sum(step.saved for step in steps) < min_gain:
             return ()
@@ -238,11 +240,19 @@ def _check_leases(level: str, leases: Mapping[str, Lease]) -> dict[str, Lease]:
     return {name: check_lease(f"{level}[{name!r}]", lease) for name, lease in leases.items()}
 
 
-def _may_expire(entry: Entry, view: View) -> bool:
+def _may_expire(due: _Due, view: View) -> bool:
+    entry = due.entry
+    if due.is_expandable and _is_shrunk(entry):
+        return False
     source = entry.outline
     if source is None or source.role == "system" or source.calls or entry.is_pinned():
         return False
     return not entry.is_input or entry.position != view.last_input
+
+
+def _is_expired(entry: Entry) -> bool:
+    """Return whether the content expired in this lease already."""
+    return _NAME in entry.shrunk_by and _is_shrunk(entry)
 
 
 def _is_shrunk(entry: Entry) -> bool:
@@ -312,6 +322,8 @@ def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None]
     if due.lease.expiration_mode == "remove":
         return _remove(due, templates)
     content = _content(due.entry)
+    if _is_shrunk(due.entry):
+        return _release(due, content, templates)
     if due.lease.compact_mode != "summary":
         return _cut_content(due, content, templates)
     if due.lease.compact_prompt_id is None:
@@ -331,17 +343,37 @@ def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None]
 
 
 def _remove(due: _Due, templates: _Templates) -> _Step | None:
-    reason = EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
     if due.entry.outline is None or due.entry.outline.result is None:  # No call needs an answer.
-        hide = Hide(Target(due.entry.id), _NAME, reason, keeps_original=due.is_expandable)
+        hide = Hide(Target(due.entry.id), _NAME, _expired(due), keeps_original=due.is_expandable)
         return _Step(hide, due.entry.tokens, removes=True)
+    content = _content(due.entry)
+    if _is_shrunk(due.entry):
+        return _release(due, content, templates)
+    stub = _stub(due, templates)
+    return _replace_by_stub(due, content, stub) if is_longer(due.entry, stub) else None
+
+
+def _release(due: _Due, content: tuple[Content, ...], templates: _Templates) -> _Step:
+    """Release the original behind a short form of another policy, which may offer to expand it."""
+    stub = _stub(due, templates)
+    if is_longer(due.entry, stub):
+        return _replace_by_stub(due, content, stub)
+    return _Step(_replace(due, tuple(map(_showable, content)), _expired(due)), 0, removes=True)
+
+
+def _replace_by_stub(due: _Due, content: Sequence[Content], stub: str) -> _Step:
+    new = (Text(with_headline(due.entry, stub)),)
+    return _Step(_replace(due, new, _expired(due)), _tokens(content) - _tokens(new), removes=True)
+
+
+def _stub(due: _Due, templates: _Templates) -> str:
     # The limit, not the age: the view must not depend on the call at which the plan was made.
     template = templates.stub if due.is_expandable else templates.bare_stub
-    stub = placeholder(template, due.entry).replace("{turns}", str(due.lease.expiration_turns))
-    if not is_longer(due.entry, stub):
-        return None
-    content = (Text(stub),)
-    return _Step(_replace(due, content, reason), _tokens(_content(due.entry)) - _tokens(content), removes=True)
+    return placeholder(template, due.entry).replace("{turns}", str(due.lease.expiration_turns))
+
+
+def _expired(due: _Due) -> str:
+    return EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
 
 
 def _cut_content(due: _Due, content: Sequence[Content], templates: _Templates, why: str = "") -> _Step | None:
