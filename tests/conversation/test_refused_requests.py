@@ -114,7 +114,7 @@ def test_explain_answers_for_each_message_of_a_span():
     chat.edit(Hide(Target(chat.history()[0].id)))
     lines = chat.explain("m1-m3").splitlines()
     assert [line.partition(" ")[0] for line in lines if " is a message of role " in line] == ["m2", "m3"]
-    assert chat.explain("m1") == "m1 is not shown: its content is blank or an edit hides it."
+    assert chat.explain("m1") == "m1 is not shown.\nEdit 1, turn 3: edit hid it."
 
 
 def test_a_placeholder_for_a_missing_answer_is_no_visible_message():

@@ -183,6 +183,15 @@ def test_1_4_04_a_removed_message_leaves_its_neighbours():
     ]
 
 
+def test_a_removed_message_is_explained():
+    run = run_of(lease=GONE)
+    tokens = entry_of(run.seen(2)).tokens
+    run.seen(3)
+    assert run.chat.explain("m3") == (
+        f"m3 is not shown.\nEdit 1, turn 3: expire hid it ({tokens:,} -> 0 tokens): Expired after 2 turns (limit: 1)."
+    )
+
+
 def test_1_4_05_a_limit_of_0_ends_at_the_next_call():
     with pytest.warns(UserWarning, match=r"^default: expiration_turns is 0, so these results expire before any model"):
         run = Run(default=Lease(0, "remove"))

@@ -15,7 +15,7 @@ from ..core.conversation_names import ancestors, children_of
 from ..core.edits import Bill, Edit, Pin, Record, Target, Task, Unpin, paths_overlap
 from ..core.enrich import own_message
 from ..core.events import Event, events_of_message, events_of_record
-from ..core.explain import RELEASED, explain, explain_other_policies
+from ..core.explain import RELEASED, explain, explain_hidden, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
@@ -399,7 +399,9 @@ class Session:
         if not entries and not any(row.body for row in rows):
             return f"{handle} {'was' if len(rows) == 1 else 'were'} erased."
         if not entries:
-            unshown = f"{handle} is not shown: its content is blank or an edit hides it."
+            covers = self.state.projection.covers()
+            hiding = [cover.number for cover in covers if cover.first <= parsed.last and parsed.first <= cover.last]
+            unshown = explain_hidden(handle, hiding, by_number)
             return f"{unshown}\n{RELEASED}" if released else unshown
         lines = [explain(entry, by_number, is_released=entry.id in released) for entry in entries]
         for entry in entries:

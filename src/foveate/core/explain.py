@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
 from ..errors import CompactionFailed
-from .edits import Bill, Edit, Hide, Pin, Record, Replace, Restore, Summarize, Target, Task, Unpin
+from .edits import Bill, Edit, Hide, Pin, Record, Replace, Restore, Summarize, Target, Task, Unpin, path_of
 from .planner import Policy
 from .projection import Projection
 from .stamps import is_interrupted
 from .summaries import Answer, NeedsSummary
 from .view import Entry, View
 
-__all__ = ["RELEASED", "explain", "explain_other_policies"]
+__all__ = ["RELEASED", "explain", "explain_hidden", "explain_other_policies"]
 
 
 RELEASED = "Content of its original was released, and the store has only an outline in its place."
@@ -46,6 +46,14 @@ def explain(entry: Entry, records: Mapping[int, Record], *, is_released: bool = 
     if is_interrupted(entry.stamp.stop):
         lines.insert(1, "The caller stopped this reply: it ends where it had arrived.")
     return "\n".join(lines)
+
+
+def explain_hidden(handle: str | int, edits: Iterable[int], records: Mapping[int, Record]) -> str:
+    """Return the explanation of messages without an entry. `edits`: numbers of those that hide them, if known."""
+    lines = [_sentence(number, records.get(number)) for number in edits]
+    if not lines:
+        return f"{handle} is not shown: its content is blank or an edit hides it."
+    return "\n".join([f"{handle} is not shown.", *lines])
 
 
 def explain_other_policies(
@@ -110,6 +118,8 @@ def _sentence(number: int, record: Record | None) -> str:
         Task: "tried to compact",
         Bill: "billed",
     }[type(edit)]
+    if isinstance(edit, Hide) and not path_of(edit):
+        verb = "hid"
     who = edit.policy or record.author or "an edit"
     size = ""
     if isinstance(edit, Replace | Hide | Summarize) and edit.tokens_before:
