@@ -601,6 +601,49 @@ def test_a_lease_ends_before_a_call_not_behind_a_reply(policy: str):
     assert (text_at(chat.prepare()), len(asked)) == ("[Summary of 5000 characters; m3]\n\nNumbers.", 1)
 
 
+SHORT_LIVED = Lease(1, "compact", "first_chars", 100)
+
+
+@pytest.mark.parametrize("who", ["model", "program", "program's answer"])
+@pytest.mark.parametrize(
+    ("lease", "levels"),
+    [
+        (SHORT_LIVED, {}),
+        (None, {"tools": {"search": SHORT_LIVED}}),
+        (None, {"tools": {"search": SHORT_LIVED}, "default": Lease(50, "remove")}),
+        (None, {"default": SHORT_LIVED}),
+    ],
+    ids=["message", "tool", "tool-and-default", "default"],
+)
+def test_an_original_in_a_message_of_its_own_has_the_lease(who: str, lease: Lease | None, levels: dict[str, Any]):
+    """Otherwise what the model had expanded at the end stays for good."""
+    chat = opened(policy=expire_results(**levels), expand=True, expand_where="tail")
+    chat.append("Look into it.")
+    chat.prepare()
+    chat.record(call("c1", "search"))
+    chat.append(answer("c1", LONG), lease=lease)
+    while chat.prepare().turn < 3:
+        chat.record(say("step"))
+    match who:
+        case "model":
+            chat.record(call("e1", "expand", handle="m3"))
+        case "program":
+            chat.record(say("step"))
+            chat.expand("m3", where="tail")
+        case _:
+            chat.append(call("e1", "expand", handle="m3"))
+            chat.append(answer("e1", LONG))
+    copy = chat.history()[-1]
+    assert copy.stamp.expanded.shows_original
+    lengths = []
+    for turn in range(4, 8):
+        view = chat.prepare()
+        assert view.turn == turn
+        lengths.append(len(text_at(view, f"m{copy.position}") or ""))
+        chat.record(say("step"))
+    assert [length >= 5_000 for length in lengths] == [True, True, False, False]
+
+
 def test_an_expanded_result_is_shown_even_with_a_limit_of_0():
     with pytest.warns(UserWarning, match="tools\\['search'\\]"):
         run = Run(tools={"search": Lease(0, "compact")})

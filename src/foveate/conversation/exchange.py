@@ -135,7 +135,11 @@ class Exchange:
             calls.update((call.call_id, call) for call in message.calls if call.name in NAMES)
             call = calls.get(message.result.call_id) if message.result and message.result.state == "ok" else None
             expanded = self.expander.expansion_of(call) if call is not None else None
-            marked.append(ReadMessage(message, replace(facts, expanded=expanded) if expanded else facts))
+            if expanded:
+                facts = replace(
+                    facts, expanded=expanded, lease=facts.lease or self.expander.lease_of_copy(message, expanded)
+                )
+            marked.append(ReadMessage(message, facts))
         return marked
 
     def say(self, message: Message, facts: MessageFacts, after: str | None = None) -> None:

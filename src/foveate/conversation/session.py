@@ -27,8 +27,8 @@ from ..errors import BadInput, BadSetting, NoSuchConversation
 from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
 from ..expand.originals import decoded, part_of
-from ..expand.tool import Items, Lines, Matches
-from ..ports import CostOf, Erasure, Head
+from ..expand.tool import TOOL, Items, Lines, Matches
+from ..ports import CostOf, Erasure, Head, StoredMessage
 from . import validate
 from .append import Appender
 from .calls import Caller, SessionLock
@@ -126,8 +126,10 @@ class Session:
         self.past = Past(state)
         self.reporter = Reporter(state, on_event)
         self.exchange = Exchange(state, self.appender, self.editor, planner, self.reporter, caller, plugins)
-        say, show_again = weakly(self.exchange.say), weakly(self.show_again)
-        self.expander = Expander(state, self.editor, expand, add=say, expand=show_again, has_floor=bool(planner.floor))
+        say, show_again, lease_of = weakly(self.exchange.say), weakly(self.show_again), weakly(self.lease_of_copy)
+        self.expander = Expander(
+            state, self.editor, expand, add=say, expand=show_again, lease_of=lease_of, has_floor=bool(planner.floor)
+        )
         self.exchange.expander = self.expander
         self.replies = self.exchange.replies = Replies(state, self.editor)
         state.may_offer_expand = expand.offer is not False
@@ -349,14 +351,31 @@ class Session:
 
     def lease(self, handle: str | int) -> Lease:
         """Return the lease that counts for the message that a handle names."""
+        from ..policies.leases import effective_lease
         from ..policies.message_terms import follows
 
         _, (row, *_) = self.editor.rows_of(handle)
-        message, own = decoded(row), row.stamp.lease
-        is_result = message.role == "tool" or is_action_result(message, row.stamp)
+        lease = self._lease_of(row)
         if not any(follows(policy, "leases") for policy in self.planner.policies):
-            own = replace(own or Lease(), expiration_mode="none")
-        return self.lease_that_counts(own, row.stamp.tool if is_result else "", is_result=is_result)
+            return effective_lease(Lease(expiration_mode="none"), lease)
+        return lease
+
+    def lease_of_copy(self, originals: Sequence[StoredMessage], is_result: bool) -> Lease | None:
+        """Return the strictest lease of these messages for a copy of them; None if the copy has the same anyway."""
+        from ..policies.leases import expires, most_aggressive
+
+        leases = [lease for row in originals if expires(lease := self._lease_of(row))]
+        if not leases:
+            return None
+        lease = replace(most_aggressive(leases), message_type="")
+        by_itself = self.lease_that_counts(None, TOOL if is_result else "", is_result=is_result)
+        is_same = replace(lease, action_id="", agent_action_id="") == by_itself
+        return None if is_same else lease
+
+    def _lease_of(self, row: StoredMessage) -> Lease:
+        message = decoded(row)
+        is_result = message.role == "tool" or is_action_result(message, row.stamp)
+        return self.lease_that_counts(row.stamp.lease, row.stamp.tool if is_result else "", is_result=is_result)
 
     def lease_that_counts(self, own: Lease | None, tool: str, *, is_result: bool) -> Lease:
         """Return a message's own lease with what the policies add to it. `tool`: of a result."""

@@ -8,7 +8,7 @@ the end is cheaper, unless little follows. A call that cannot be answered gets a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -21,7 +21,7 @@ from ..core.handles import Handle
 from ..core.legalize import ANSWER_ERASED
 from ..core.messages import Content, Message, Reasoning, State, Text, ToolCall, ToolResult
 from ..core.sizes import tokens_of
-from ..core.stamps import Expansion
+from ..core.stamps import Expansion, Lease
 from ..core.view import Entry, View
 from ..errors import BadInput, ConflictError, FoveateError, MissingExtra, NotExpandable, StoreError
 from ..ports import StoredMessage
@@ -89,7 +89,8 @@ class Expander:
     """Expands for one conversation.
 
     `add` appends a message with facts behind a message (None: at the end, wherever that is), and `expand` shows an
-    original in its place; both report their events.
+    original in its place; both report their events. `lease_of` returns the lease of a copy of these messages, which is
+    a result or not.
     `has_floor`: whether the conversation is kept within its window.
     """
 
@@ -101,9 +102,10 @@ class Expander:
         *,
         add: Callable[[Message, MessageFacts, str | None], None],
         expand: Callable[[str | int, str], Message],
+        lease_of: Callable[[Sequence[StoredMessage], bool], Lease | None],
         has_floor: bool,
     ) -> None:
-        self._state, self._editor, self._add, self._expand = state, editor, add, expand
+        self._state, self._editor, self._add, self._expand, self._lease_of = state, editor, add, expand, lease_of
         self._has_floor = has_floor
         self.options = options
 
@@ -236,6 +238,12 @@ class Expander:
         form = {Whole: "whole", Lines: "lines", Items: "items", Matches: "pattern"}[type(request)]
         return Expansion(cast(Any, form), str(parsed), rows[0].id, is_listed=True)
 
+    def lease_of_copy(self, copy: Message, expanded: Expansion) -> Lease | None:
+        """Return the lease of a message that shows originals again: theirs. None if it needs none of its own."""
+        if not expanded.shows_original:
+            return None
+        return self._lease_of(self._editor.rows_of(expanded.handle)[1], copy.result is not None)
+
     def _given(self, request: Request) -> ToolResult | None:
         """Return the result that an equal call of the newest reply has here already."""
         if not (answers := self.answers()):
@@ -344,7 +352,8 @@ class Expander:
     def _add_derived(self, message: Message, expanded: Expansion, after: str | None = None) -> None:
         from ..conversation.append import MessageFacts
 
-        self._add(message, MessageFacts(origin="derived", expanded=expanded), after)
+        lease = self.lease_of_copy(message, expanded)
+        self._add(message, MessageFacts(origin="derived", lease=lease, expanded=expanded), after)
 
 
 def _original_of(row: StoredMessage, handle: Handle) -> Message:
