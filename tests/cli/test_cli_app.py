@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -135,6 +136,37 @@ def test_output_works_in_ascii(recording):
     assert f"`{DEFAULT_PRESET}`: ".encode() in done.stdout
     assert done.stderr == b""
     done.stdout.decode("ascii")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_json_has_escapes_where_output_lacks_characters(tmp_path, encoding):
+    """`db head`, `db list --json` and others once ended with a traceback."""
+    name, store = "仓库 «müde» 👩🏽‍💻", f"sqlite:///{tmp_path / 'chat.db'}"
+    foveate.open_conversation(name, store=store, window=8_000).append("Guten Tag.")
+    command = [sys.executable, "-m", "foveate", "db", "head", "--store", store]
+    variables = environment(PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    done = subprocess.run(command, capture_output=True, env=variables, timeout=300)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout.decode(encoding))["name"] == name
+    again = subprocess.run(
+        [*command[:3], "db", "verify", "--head", "-", "--store", store],
+        input=done.stdout,
+        capture_output=True,
+        env=variables,
+        timeout=300,
+    )
+    assert (again.returncode, again.stderr) == (0, b"")
+
+
+def test_recording_may_have_a_name_that_the_locale_cannot_read(recording, tmp_path):
+    """The name of the recording is the name of a conversation, which once was refused."""
+    file = tmp_path / "仓库对账.jsonl"
+    file.write_bytes(recording.read_bytes())
+    command = [sys.executable, "-m", "foveate", "replay", str(file), "--json"]
+    variables = environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    done = subprocess.run(command, capture_output=True, env=variables, timeout=300)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["transcript"] == "仓库对账"
 
 
 def test_help_starts_quickly():

@@ -80,3 +80,15 @@ def test_rows_become_blocks_if_nothing_else_fits():
 def test_table_without_titles_or_rows_has_no_title_line():
     assert lines((), ROWS, None) == ["none         100 %  100 %  122 108", "keep-last-5   59 %  101 %   20 506"]
     assert table_lines((), []) == []
+
+
+def test_columns_are_aligned_by_the_cells_of_wide_characters():
+    rows = [("仓库对账", "12"), ("café\u0301", "3"), ("plain", "100")]
+    assert lines(("name", "edits"), rows, None) == [
+        "name      edits",
+        "仓库对账     12",
+        "café\u0301          3",
+        "plain       100",
+    ]
+    wide = [("说明 很长 的 文字", "1"), ("", "2")]
+    assert lines(("note", "n"), wide, None)[1:] == ["说明 很长 的 文字  1", "                   2"]

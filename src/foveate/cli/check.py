@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +18,7 @@ from ..formats import get_format
 from ..models.known import format_of_model
 from ..replay.recordings.recording import Recording
 from .options import Provider
+from .text import write_json
 
 if TYPE_CHECKING:
     from ..inspector.views.spending import Spending as Costs
@@ -74,7 +74,7 @@ def check(
             "cost": costs,
             "kept_apart": recording.notes,
         }
-        sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
+        write_json(msgspec.json.encode(facts).decode())
     else:
         _print(recording, rules, findings, spending)
         _print_costs(costs)

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from ..errors import BadSetting, BadTranscript
 from .output import heading, print_table, progress, say
-from .text import complain
+from .text import complain, write_json
 
 __all__ = ["digest"]
 
@@ -97,7 +97,7 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
     if as_json:
         for name, figures in by_file:
             facts = {**msgspec.structs.asdict(sum_figures(figures, name)), "kinds": list(figures)}
-            sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
+            write_json(msgspec.json.encode(facts).decode())
     elif by_file:
         kinds = sorted({row.name for _, figures in by_file for row in figures})
         everything = [row for _, figures in by_file for row in figures]

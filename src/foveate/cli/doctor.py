@@ -20,6 +20,7 @@ from msgspec import Struct
 from ..core.plurals import plural
 from ..errors import FoveateError
 from .options import settings_of, store_url
+from .text import write_json
 
 __all__ = ["doctor"]
 
@@ -100,7 +101,7 @@ def doctor(*, store: str | None = None, as_json: Annotated[bool, Parameter(name=
         clients=_clients(os.environ),
     )
     if as_json:
-        sys.stdout.write(msgspec.json.encode(health).decode() + "\n")
+        write_json(msgspec.json.encode(health).decode())
     else:
         _print(health)
     return 0 if health.is_well else 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ from cyclopts import Parameter
 
 from ..stores import without_password
 from .options import settings_of
+from .text import write_json
 
 if TYPE_CHECKING:
     from ..settings import Setting, Settings
@@ -46,7 +46,7 @@ def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(nam
             "settings": _rows(settings.values),
             "unused": _rows(settings.unused),
         }
-        sys.stdout.write(_json(facts) + "\n")
+        write_json(_json(facts))
     else:
         _print(settings)
     return 0
@@ -75,7 +75,7 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
         rows.append((name, mechanisms, preset.description.replace("newest 5", "newest N")))
     if as_json:
         for name, mechanisms, text in rows:
-            sys.stdout.write(_json({"policy": name, "mechanisms": mechanisms, "description": text}) + "\n")
+            write_json(_json({"policy": name, "mechanisms": mechanisms, "description": text}))
     else:
         table = [(name, ", ".join(mechanisms) or "-", text) for name, mechanisms, text in rows]
         print_table(("policy", "mechanisms", "what it does"), table, left=3)

@@ -16,7 +16,7 @@ import msgspec
 from ..core.plurals import plural
 from ..errors import BadSetting, BadTranscript, UnknownFormat
 from .output import print_table, say
-from .text import complain
+from .text import complain, write_json
 
 if TYPE_CHECKING:
     from ..replay.recordings.session_folders import ClientSession
@@ -91,7 +91,7 @@ def choose_sessions(sessions: Sequence[ClientSession], *, as_json: bool) -> list
     if as_json:
         for client, file in sessions:
             facts = {"client": client, "path": str(file.path), "time": file.time // 1_000_000, "bytes": file.size}
-            sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
+            write_json(msgspec.json.encode(facts).decode())
         return []
     rows = [
         (

@@ -17,7 +17,7 @@ from ..errors import BadSetting
 from .files import check_report, folder_of, remove_database, write_whole
 from .options import EngineOption, Provider, policies_of, prices_of, store_file, store_url
 from .recordings import choose_sessions, named_recordings, sessions_here
-from .text import complain
+from .text import complain, write_json
 
 if TYPE_CHECKING:
     from ..core.view import Prices
@@ -221,7 +221,7 @@ def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:
 
 def _print_rows(rows: Sequence[Row]) -> None:
     for row in rows:
-        print(msgspec.json.encode(row).decode())
+        write_json(msgspec.json.encode(row).decode())
 
 
 def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, report: Path | None) -> None:

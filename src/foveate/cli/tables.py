@@ -2,14 +2,15 @@
 
 A table that is too wide wraps its longest texts at words. If that is not enough, the longest text of each row goes
 below it; a table of figures is turned, with a line for each title. If that is not enough either, each row becomes a
-block: its first cell, and a line for each other one.
+block: its first cell, and a line for each other one. Widths are cells of a terminal: a Chinese character takes two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from textwrap import wrap
+
+from rich.cells import cell_len
 
 __all__ = ["table_lines"]
 
@@ -33,7 +34,7 @@ def table_lines(
     widths = _widths(every, left, room)
     if widths is None and left > 1:
         columns = list(zip(*every, strict=True))
-        longest = max(range(1, left), key=lambda place: max(map(len, columns[place])))
+        longest = max(range(1, left), key=lambda place: max(map(cell_len, columns[place])))
         below = [f"  {cell}" if cell else "" for cell in columns[longest]]
         every, left = [(*row[:longest], *row[longest + 1 :]) for row in every], left - 1
         widths = _widths(every, left, room)
@@ -51,12 +52,14 @@ def table_lines(
 
 def _widths(rows: Sequence[Sequence[str]], left: int, room: int | None) -> list[int] | None:
     """Return the width of each column so that the table fits `room`, or None if it cannot fit."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     if room is None or not widths:
         return widths
     # Figures stay whole: of the right columns, only titles wrap.
     least = [
-        max(map(_longest_word, column)) if place < left else max(_longest_word(column[0]), *map(len, column[1:]), 0)
+        max(map(_longest_word, column))
+        if place < left
+        else max(_longest_word(column[0]), *map(cell_len, column[1:]), 0)
         for place, column in enumerate(zip(*rows, strict=True))
     ]
     floors = [
@@ -72,21 +75,29 @@ def _widths(rows: Sequence[Sequence[str]], left: int, room: int | None) -> list[
 
 
 def _longest_word(text: str) -> int:
-    return max(map(len, text.split()), default=0)
+    return max(map(cell_len, text.split()), default=0)
 
 
 def _lines(row: Sequence[str], widths: Sequence[int], left: int) -> Iterator[str]:
     """Yield the lines of one row."""
-    cells = [
-        [cell] if len(cell) <= width else wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-        for cell, width in zip(row, widths, strict=True)
-    ]
+    cells = [[cell] if cell_len(cell) <= width else _wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
     for pieces in zip_longest(*cells, fillvalue=""):
         aligned = (
-            piece.ljust(width) if place < left else piece.rjust(width)
+            f"{piece}{' ' * (width - cell_len(piece))}" if place < left else f"{' ' * (width - cell_len(piece))}{piece}"
             for place, (piece, width) in enumerate(zip(pieces, widths, strict=True))
         )
         yield (" " * _GAP).join(aligned).rstrip()
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most `width` cells, if its words are not longer."""
+    lines: list[str] = []
+    for word in filter(None, text.split(" ")):
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
 
 
 def _blocks(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[tuple[str, bool]]:

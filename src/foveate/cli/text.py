@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,12 +12,13 @@ from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolC
 from ..core.plurals import plural
 from ..replay.numbers import count
 
-__all__ = ["beginning", "brief", "complain", "message_text", "one_line", "printable", "shortened"]
+__all__ = ["beginning", "brief", "complain", "message_text", "one_line", "printable", "shortened", "write_json"]
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
 _PICTURES |= dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 _PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)  # Halves of surrogate pairs cannot be encoded.
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _ENDS = {code: 0x2400 + code for code in b"\n\t"}
 
 
@@ -37,6 +40,16 @@ def complain(text: str) -> None:
 
         text = wrapped(text, shutil.get_terminal_size().columns)
     print(text, file=sys.stderr)
+
+
+def write_json(text: str) -> None:
+    """Print a line of JSON. Characters that standard output cannot encode become escapes."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    sys.stdout.write(text + "\n")
 
 
 def message_text(message: Message) -> str:

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from ..errors import BadSetting
 from .files import check_report, folder_of, write_whole
 from .options import EngineOption, Provider, policies_of, prices_of
-from .text import complain, printable
+from .text import complain, printable, write_json
 
 if TYPE_CHECKING:
     from ..tune import Trial, Tuned
@@ -113,7 +113,7 @@ def tune(
         write_whole(html, _page(tuned).encode())
     if as_json:
         facts = {**tuned.as_json(), "preset_text": preset_text(tuned) if tuned.is_better else None}
-        sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
+        write_json(msgspec.json.encode(facts).decode())
     else:
         _show(tuned, write, html)
     for failure in tuned.failures:

@@ -24,6 +24,7 @@ from .measure import DEFAULT_PRICES, share
 from .recordings import read_recordings
 from .recordings.recording import Recording
 from .recordings.session_folders import CLIENTS, TITLES, client_sessions, session_folder
+from .recordings.source import readable_path
 from .result import ReplayResult, Row
 from .run import Check, PolicyLike, policy_name, replay
 
@@ -100,7 +101,7 @@ def replay_files(
     }
     tasks = [
         _Task(file, label, tuple(policies), format, lenient, model, settings)
-        for file, label in zip(files, _labels(files), strict=True)
+        for file, label in zip(files, _labels(list(map(readable_path, files))), strict=True)
     ]
     if store != "memory:" and engine != "local":
         raise BadSetting(f"The store {store!r} is on this computer. Use the engine local, or the store memory:.")

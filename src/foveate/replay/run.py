@@ -34,6 +34,7 @@ from ..settings import load
 from .lookup import Lookup
 from .measure import DEFAULT_PRICES, Meter, RecordedRequests, UnmanagedRequests, percentile
 from .recordings.recording import RecordedMessage, Recording
+from .recordings.source import readable_path
 from .references import UsedReferences
 from .result import CallFigures, EditFigures, ReplayResult, Row
 from .summaries import BilledSummarizer, ImmediateCall
@@ -143,7 +144,7 @@ def replay(
     DoesNotFit if a system prompt and a pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
-    label = transcript or PurePath(path).stem or "conversation"
+    label = transcript or PurePath(readable_path(path)).stem or "conversation"
     clock = _Clock()
     if summarizer is None and _requires_summaries(policy, settings):
         summarizer = open_summarizer("first-characters")

@@ -330,7 +330,9 @@ def show_prompt(name: str, /, *, as_json: AsJson = False, where: Where = NOWHERE
     if as_json:
         print_json([prompt])
     else:
-        sys.stdout.write(prompt.text if prompt.text.endswith("\n") else prompt.text + "\n")
+        from ..output import encodable
+
+        sys.stdout.write(encodable(prompt.text if prompt.text.endswith("\n") else prompt.text + "\n"))
     return 0
 
 

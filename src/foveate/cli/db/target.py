@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from ...errors import BadSetting, FoveateError
 from ...ports import Database
 from ..files import remove_database
 from ..options import settings_of, store_url
+from ..text import write_json
 
 if TYPE_CHECKING:
     from ...stores import Place
@@ -128,7 +128,7 @@ def check_names(conversations: Iterable[str]) -> None:
 def print_json(values: Iterable[Any]) -> None:
     """Print one JSON object a line for each value."""
     for value in values:
-        sys.stdout.write(_json(msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value) + "\n")
+        write_json(_json(msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value))
 
 
 def _json(value: object) -> str:

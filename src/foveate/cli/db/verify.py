@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from typing import Annotated
@@ -17,7 +16,7 @@ from ...ports import IMPORTING, Database, Finding, Head
 from ...replay.numbers import count
 from ..files import read_text
 from ..output import status_line
-from ..text import one_line, printable
+from ..text import one_line, printable, write_json
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, check_names, opened, print_json
 
 __all__ = ["head", "verify"]
@@ -167,7 +166,7 @@ def head(*conversations: str, where: Where = NOWHERE) -> int:
         is_whole = not tenant and where.tenant is None
         heads = _named(store, tenant, conversations) if conversations else _all(store, None if is_whole else tenant)
         for entry in heads:
-            sys.stdout.write(head_text(entry, time=now, erasures=store.erasures(entry)) + "\n")
+            write_json(head_text(entry, time=now, erasures=store.erasures(entry)))
             count += 1
         if not count:
             raise BadSetting("There are no conversations.")

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import stat
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ __all__ = [
     "decode",
     "decode_or_nothing",
     "open_unpacked",
+    "readable_path",
     "skip_line",
 ]
 
@@ -52,6 +54,11 @@ SURROGATES = re.compile(
     rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"  # half of one
     rb"|\\."  # any other escape, an escaped backslash among them
 )
+
+
+def readable_path(path: str) -> str:
+    """Return a path as text that can be stored: bytes that the locale did not decode are read as UTF-8."""
+    return path.encode("utf-8", sys.getfilesystemencodeerrors()).decode("utf-8", "replace")
 
 
 class Unreadable(ValueError):
