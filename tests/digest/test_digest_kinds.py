@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from foveate.digest import Description, describe, digest, path_of_whole_output
+from foveate.digest import Description, describe, digest, path_of_whole_output, unfold_paths
 
 GO = 'package store\n\nimport (\n\t"context"\n)\n\n' + "".join(
     [
@@ -266,3 +266,45 @@ def test_a_literal_in_code_is_no_list_of_values():
 def test_a_line_that_sums_up_has_no_number_of_a_file_viewer():
     numbered = "\n".join(f"  {number:>4}→{line}" for number, line in enumerate(PYTEST.split("\n"), 1))
     assert describe(numbered).gist == describe(PYTEST).gist == "5 failed, 109 passed in 3.21s"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("данные", "приход"),
+        ("数据", "入库明细"),
+        ("بيانات", "الوارد"),
+        ("डेटा", "आवक_सूची"),
+        ("ข้อมูล", "รับเข้า"),
+        ("de\u0301po\u0302t", "entre\u0301e"),
+    ],
+)
+def test_names_in_any_script_are_kept_whole(folder, name):
+    """Only the ASCII end of such a name was an identifier, and a digest listed `12.csv`."""
+    paths = [f"{folder}/{n // 10}/{name}_{n}.csv" for n in range(80)]
+    listed = digest("\n".join(paths), 600)
+    assert listed.description.kind == "listing"
+    assert set(unfold_paths(listed.text)) & set(paths)
+    found = digest("\n".join(f"{paths[n % 5]}:{n}:  total = {name}_{n % 5}" for n in range(60)), 600)
+    assert found.description.kind == "matches"
+    assert all(path in found.text for path in paths[:5])
+    code = "import csv\nimport os\n\n" + "\n\n\n".join(
+        f"def {name}_{n}(rows):\n    return sum(rows)" for n in range(20)
+    )
+    outline = digest(code, 500).text
+    assert f"def {name}_0" in outline
+    assert all(word == "" or word.startswith(name) for word in re.findall(r"(\S*)_\d+\b", outline))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "我们今天先检查仓库的入库记录，然后再处理退货单。",
+        "Сначала мы проверим приход на складе, а потом возвраты.",
+        "نفحص اليوم سجلات الوارد في المستودع ثم نعالج المرتجعات.",
+        "आज हम पहले गोदाम की आवक देखेंगे और फिर वापसी।",
+        "วันนี้เราจะตรวจบันทึกการรับเข้าคลังสินค้าก่อนแล้วจึงดูใบคืน",
+    ],
+)
+def test_prose_in_any_script_is_prose(sentence):
+    assert describe("\n\n".join(f"# {n}\n\n{sentence}" for n in range(9))).kind == "prose"

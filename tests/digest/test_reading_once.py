@@ -70,8 +70,9 @@ def test_the_question_of_a_reply_is_cut_only_for_a_short_answer(monkeypatch):
 
 
 @given(st.text("abXYZ019_./-#@ ,’éж×\ud800\n\x1f", max_size=80))
-def test_runs_are_the_same_with_and_without_the_pattern_for_accents(text: str):
-    assert list(filter(None, names._runs(text))) == list(filter(None, names._WHOLE_RUN.findall(text)))
+def test_names_are_the_same_with_the_pattern_for_all_scripts(text: str):
+    wide = [names._name_in(run) for run, _ in names._wide_run().findall(text)]
+    assert list(names.names_in(text)) == list(filter(None, wide))
 
 
 @example("C# costs $5,000 = 5%, it's for a/b.c: €7€ → b-2.")

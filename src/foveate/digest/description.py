@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
+from ..core.scripts import MARKS
 from .json_text import skeleton
 from .kinds import detect_kind
 from .listings import MATCHED, UNNUMBERED
@@ -35,7 +36,7 @@ _DECLARES = re.compile(
     r"\s*+(?:(?:export|default|async|pub(?:\(\w+\))?|public|private|protected|internal|static|abstract|final|override"
     r"|unsafe|extern)\s+)*"
     r"(func|function|def|class|interface|struct|enum|impl|fn|type|const|let|var|trait|module|namespace|package)"
-    r"\b[ *]+(?:\([^)\n]{0,80}\) ?)?([A-Za-z_$][\w$]*)"
+    r"\b[ *]+(?:\([^)\n]{0,80}\) ?)?((?!\d)[\w$]" + rf"[\w{MARKS}$]*)"
 )
 _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")

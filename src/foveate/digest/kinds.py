@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from ..core.scripts import MARKS, UNSPACED
 from .listings import UNNUMBERED
 from .pair_lines import split_pair
 
 __all__ = ["detect_kind"]
 
 _JSON_BEGIN = re.compile(r"\s*[\[{]")
-_MATCH = re.compile(r"(?=[^:]{0,200}[A-Za-z])(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]/][*@/:]?\Z")
+_MATCH = re.compile(rf"(?=[^:]{{0,200}}[^\W\d_])(?:[A-Za-z]:)?[\w{MARKS}@+~.()\[\]\\/-]*[\w{MARKS})\]][:\-]\d+[:\-]")
+_PATH = re.compile(rf"(?:[A-Za-z]:)?[\w{MARKS}@+~.()\[\]\\/-]*[\w{MARKS})\]/][*@/:]?\Z")
 _LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}")
 _TREE = re.compile(r"[│├└]|[|`]-- ")
 _LOG = re.compile(
@@ -32,8 +33,15 @@ _BEGINS_CODE = re.compile(
 """The first line of a file of code."""
 _ASSIGNS = re.compile(r"[\w\])]\s*(?::=|=|==|=>|->)\s")
 _ENDS_CODE = ("{", "}", ";", ")")
-_PROSE = re.compile(r"[^{}=<>|]{0,60}?(?<![A-Za-z'])" + r"[A-Za-z']++[,;:]?\s" * 4)
-"""Four words. A word is tried from its first letter only: where that fails, the others fail too."""
+_PROSE = re.compile(
+    rf"[^{{}}=<>|]{{0,60}}?(?<![^\W\d_{UNSPACED}{MARKS}'])"
+    + rf"(?:[^\W\d_{UNSPACED}]|['’{MARKS}])++[,;:،؛]?\s" * 4
+    + rf"|[^{{}}=<>|]{{0,60}}?(?:[{UNSPACED}]{{4}}[^{{}}=<>|]*?[、。，！？；]|[{UNSPACED}]{{20}})"
+)
+"""Four words, or in a script without spaces four characters before a sign of a sentence, or twenty.
+
+A word is tried from its first letter only: where that fails, the others fail too.
+"""
 _FAILS = re.compile(
     r"(?:ERROR|[Ee]rror): |Traceback \(most recent call last\)|[\w -]{2,40} (?:failed|error\b[\w -]{0,12}): "
 )

@@ -90,7 +90,7 @@ def _compiled(form: str) -> re.Pattern[str]:
 LANGUAGES = (
     Language(
         "python",
-        r"\s*+(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*+class \w+.*:\s*\Z|from [\w.]+ import "
+        r"\s*+(?:async )?def \w[^\s(]*\(.*:\s*(?:#.*)?\Z|\s*+class \w+.*:\s*\Z|from [\w.]+ import "
         r"|import [\w.]+(?: as \w+)?\s*\Z"
         r"|\s*+(?:elif|except|with|for|if|while) .*:\s*\Z|\s*+(?:else|try):\s*\Z"
         r"|\s*+@\w+",

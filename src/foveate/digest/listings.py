@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from ..core.scripts import MARKS
 from .source import Source
 from .values import Line, Reading
 
 __all__ = ["MATCHED", "UNNUMBERED", "read_listing", "read_matches", "unfold_paths"]
 
-MATCHED = re.compile(r"(?=[^:]{0,200}[A-Za-z])((?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]])([:\-])(\d+)\2")
+MATCHED = re.compile(
+    rf"(?=[^:]{{0,200}}[^\W\d_])((?:[A-Za-z]:)?[\w{MARKS}@+~.()\[\]\\/-]*[\w{MARKS})\]])([:\-])(\d+)\2"
+)
 """A line that a search found: its path, a mark and its number."""
 
-UNNUMBERED = re.compile(r"((?:[A-Za-z]:)?[\w@+~()\[\]./\\-]*[/\\][\w@+~()\[\].-]+\.\w{1,6}):(?!\d+[:\-])")
+UNNUMBERED = re.compile(
+    rf"((?:[A-Za-z]:)?[\w{MARKS}@+~()\[\]./\\-]*[/\\][\w{MARKS}@+~()\[\].-]+\.\w{{1,6}}):(?!\d+[:\-])"
+)
 """A line that a search found, without its number."""
 
 _LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+([\d.,]+[KMGT]?)\s+\S+\s+\S+\s+\S+\s+(.*)")

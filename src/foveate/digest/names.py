@@ -1,28 +1,29 @@
 """Identifiers in a text, and how likely later work refers to each.
 
 An identifier is a run of letters, digits and `_./-#@`, 6 to 120 long without `./-_#@` at its ends, that is more than a
-word: it has a digit, `_`, `/`, `.` or mixed case inside. The weights were measured on recorded agents: paths with an
-ending, constants and declared names are used more often than others; line numbers that a search appends to paths, long
-dotted chains and times are hardly ever used.
+word: it has a digit, `_`, `/`, `.` or mixed case inside. Letters are those of any script. Between a script without
+spaces and another one, only `_./-#@` continue a run: `请改config.yaml` has the name `config.yaml`.
+
+The weights were measured on recorded agents: paths with an ending, constants and declared names are used more often
+than others; line numbers that a search appends to paths, long dotted chains and times are hardly ever used.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from ..core.caches import cached
+from ..core.scripts import MARKS, UNSPACED
 
-__all__ = ["CALLED_RUN", "RUN_CHARACTER", "distinct_names", "is_name", "names_in", "rate", "worth_of"]
+__all__ = ["called_runs", "distinct_names", "is_name", "names_in", "rate", "worth_of"]
 
-_WHOLE_RUN = re.compile(r"[\u00c0-\u024f\u0400-\u04ff][\w./\-#@]*|([A-Za-z0-9_./\-#@]{6,})")
-"""A run; "" for a word from its first letter with an accent on, which is no identifier."""
-CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
-"""A run, and the parenthesis after it."""
-RUN_CHARACTER = re.compile(r"[A-Za-z0-9_./\-#@]")
-_ACCENT = re.compile(r"[\u00c0-\u024f\u0400-\u04ff]")
-_SPACES = bytes(code if RUN_CHARACTER.match(chr(code)) else 32 for code in range(256))
-"""The characters of runs, and spaces in place of all others: a text without accents is split at these."""
+_CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
+_RUN_CHARACTER = re.compile(r"[A-Za-z0-9_./\-#@]")
+_LETTER = re.compile(r"[^\W\x00-\x7f]")
+_SPACES = bytes(code if _RUN_CHARACTER.match(chr(code)) else 32 for code in range(256))
+"""The characters of runs, and spaces in place of all others: a text in ASCII letters is split at these."""
 
 _EDGES = "./-_#@"
 _LEAST = 6
@@ -31,7 +32,7 @@ _TELLING = re.compile(r"[0-9_/.]")
 _GLUED_NUMBER = re.compile(r".*/.*[-:]\d+\Z")
 _CLOCK = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T_]?\d|\d\d?\.\d+s?\Z|\d+(?:\.\d+)?(?:ms|s|KB|MB|GB|%)?\Z")
 _LONG_HASH = re.compile(r"[0-9a-fA-F]{24,}\Z|[A-Za-z0-9_/\-]{60,}\Z")
-_FILE = re.compile(r"[\w\-@./]*\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
+_FILE = re.compile(rf"[\w{MARKS}\-@./]*\.[A-Za-z][A-Za-z0-9]{{0,4}}\Z")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w+\.[a-z_]\w*\Z")
 _EVERYWHERE = re.compile(
     r"(?:t|require|assert|fmt|strings|strconv|os|io|errors|filepath|context|err|console|Math|JSON|Object|Array|Promise"
@@ -51,10 +52,24 @@ def distinct_names(text: str) -> tuple[str, ...]:
 
 
 def _runs(text: str) -> list[str]:
-    if not text.isascii() and _ACCENT.search(text):
-        return _WHOLE_RUN.findall(text)
+    if not text.isascii() and _LETTER.search(text):
+        return [run for run, _ in _wide_run().findall(text) if len(run) >= _LEAST]
     pieces = text.encode("ascii", "replace").translate(_SPACES).decode().split()
     return [piece for piece in pieces if len(piece) >= _LEAST]
+
+
+def called_runs(text: str) -> list[tuple[str, str]]:
+    """Return the runs of a text that may contain identifiers, each with the parenthesis after it, if there is one."""
+    if text.isascii() or not _LETTER.search(text):
+        return _CALLED_RUN.findall(text)
+    return [found for found in _wide_run().findall(text) if _LEAST <= len(found[0]) <= _LONGEST]
+
+
+@cache  # Ranges of so many characters are slow to compile, and most texts have none of them.
+def _wide_run() -> re.Pattern[str]:
+    unspaced = f"{UNSPACED}\u1100-\u11ff\uff66-\uff9f"  # Hangul that is decomposed, and narrow kana.
+    word = rf"(?:[{unspaced}][{unspaced}{MARKS}]*+|(?![{unspaced}_])\w(?:(?![{unspaced}_])[\w{MARKS}])*+)"
+    return re.compile(rf"([_./\-#@]*+{word}(?:[_./\-#@]++{word})*+[_./\-#@]*+)(\(?)")
 
 
 @cached(16_384)
@@ -66,9 +81,10 @@ def _name_in(run: str) -> str:
 
 def is_name(name: str) -> bool:
     """Whether this is an identifier rather than a word, without `./-_#@` at its ends."""
-    return len(name) >= _LEAST and bool(
-        _TELLING.search(name) or not (name.islower() or name.isupper() or name.istitle())
-    )
+    if len(name) < _LEAST or _TELLING.search(name):
+        return len(name) >= _LEAST
+    # Scripts without capital letters have no mixed case.
+    return not (name.islower() or name.isupper() or name.istitle()) and name.lower() != name.upper()
 
 
 @cached(16_384)

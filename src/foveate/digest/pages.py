@@ -12,7 +12,7 @@ from .values import Line, Reading
 
 __all__ = ["read_page", "read_prose"]
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"(\[])")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\W\da-z_]|[`*\"(\[])|(?<=[。！？؟।])\s*(?=\S)")
 _BLOCK = re.compile(
     r"(?=<(?:h[1-6]|p|li|div|tr|table|form|section|article|header|footer|nav|button|input|select|textarea|title|body|ul|ol)\b)",
     re.IGNORECASE,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from ..core.scripts import MARKS
+
 __all__ = ["is_pair", "split_pair"]
 
 _PAIR = re.compile(
-    r"([ \t]*)((?:- +)*)(?:export |set )?([\"']?)([A-Za-z_$][\w$./-]*(?: [\w$./()-]+){0,3})\3"
-    r"[ \t]*(:(?=\s|\Z)|=(?!=))[ \t]*(.*)"
+    rf"([ \t]*)((?:- +)*)(?:export |set )?([\"']?)((?!\d)[\w$][\w{MARKS}$./-]*(?: [\w{MARKS}$./()-]+){{0,3}})\3"
+    r"[ \t]*(:(?=\s|\Z)|：|=(?!=))[ \t]*(.*)"
 )
 _METRIC = re.compile(r"([A-Za-z_:][\w:]*)(\{.{0,400}\})? (-?(?:\d[\d.eE+-]*|NaN|[+-]?Inf))(?: \d+)?\Z")
 _NO_VALUE = (";", "{", "(", "\\", "=>")

@@ -15,6 +15,7 @@ _MOST_PARSED = 200_000
 """Characters. A longer text is outlined by the forms of its lines."""
 _ESCAPE = re.compile(r"\\[^\n'\"]")
 _LONGEST_CONSTANT = 80
+_NAMED = re.compile(r"(?:class|def)\s+[^\s(\[:]+")
 
 
 def outline_python(rows: Sequence[str]) -> list[Declaration] | None:
@@ -43,11 +44,11 @@ def _add_body(
                 found.append(Declaration(row, last, 1, 0, read_import(rows, row, "python")[1]))
             case ast.ClassDef():
                 last, signature = read_signature(rows, row)
-                found.append(Declaration(row, last, 4, depth, signature, f"class {node.name}"))
+                found.append(Declaration(row, last, 4, depth, signature, _brief(signature)))
                 _add_body(found, node.body, rows, depth + 1, True)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 last, signature = read_signature(rows, row)
-                found.append(Declaration(row, last, 3 if depth else 4, depth, signature, f"def {node.name}"))
+                found.append(Declaration(row, last, 3 if depth else 4, depth, signature, _brief(signature)))
             case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name()) if in_class or not depth:
                 last = (node.end_lineno or node.lineno) - 1
                 text = clip_text(" ".join(rows[row : min(last, row + 9) + 1]), _LONGEST_CONSTANT)
@@ -56,3 +57,9 @@ def _add_body(
                 _add_body(found, node.body, rows, depth, False)
             case _:
                 pass
+
+
+def _brief(signature: str) -> str:
+    """Return `class` or `def` with the name as it is written: the parser normalizes letters."""
+    match = _NAMED.search(signature)
+    return match[0] if match else ""

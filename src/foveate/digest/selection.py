@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
-from .names import CALLED_RUN, names_in, rate, worth_of
+from .names import called_runs, names_in, rate, worth_of
 from .values import Line
 
 __all__ = [
@@ -178,7 +178,7 @@ class _Selection:
         for line in self.lines:
             here: list[str] = []
             text, weight = line.text, line.weight
-            for run, parenthesis in CALLED_RUN.findall(text):
+            for run, parenthesis in called_runs(text):
                 name, offset, each = rate(run)
                 if not each:
                     continue

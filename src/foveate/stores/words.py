@@ -25,6 +25,7 @@ import msgspec
 from ..core import wire
 from ..core.caches import cached, register
 from ..core.messages import Message, Text, ToolCall, ToolResult
+from ..core.scripts import UNSPACED
 from .languages import ENGLISH, LANGUAGES, language_of, stem, stop_words
 
 __all__ = [
@@ -67,11 +68,6 @@ _PARTS_MAX = 8
 _KNOWN_MAX = 65_536
 """Words whose keys are remembered."""
 
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
-)
-"""Thai, Lao, Burmese, Khmer, kana, Chinese characters, Hangul syllables."""
 _MARKS = "\u0900-\u0963\u0966-\u0dff"
 """Letters of the scripts of India with their vowel signs, which are not word characters in Python."""
 
@@ -142,7 +138,7 @@ def pieces_in(text: str) -> Iterator[re.Match[str]]:
 
 @cache  # Ranges of so many characters are slow to compile, and most texts have none of them.
 def _places() -> re.Pattern[str]:
-    return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{_MARKS}\u0300-\u036f-])+")
+    return re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{_MARKS}\u0300-\u036f-])+")
 
 
 def keys_of_piece(piece: str, language: str) -> tuple[str, ...]:
@@ -304,7 +300,7 @@ def _spaced(text: str) -> str:
 
 @cache
 def _unspaced_character() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED}]")
+    return re.compile(f"[{UNSPACED}]")
 
 
 def _unaccented(text: str) -> str:

@@ -1,0 +1,27 @@
+"""Characters of the world's scripts, as parts of the character classes of regular expressions."""
+
+from __future__ import annotations
+
+__all__ = ["MARKS", "UNSPACED"]
+
+MARKS = (
+    "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\u0483-\u0489"  # all, Cyrillic
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic
+    "\u0711\u0730-\u074a\u07a6-\u07b0"  # Syriac, Thaana
+    "\u0900-\u0903\u093a-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u09e2\u09e3\u0a01-\u0a03\u0a3c-\u0a51\u0a70\u0a71"
+    "\u0a75\u0a81-\u0a83\u0abc-\u0acd\u0ae2\u0ae3\u0b01-\u0b03\u0b3c-\u0b57\u0b62\u0b63\u0b82\u0bbe-\u0bd7\u0c00-\u0c04"
+    "\u0c3c-\u0c56\u0c62\u0c63\u0c81-\u0c83\u0cbc-\u0cd6\u0ce2\u0ce3\u0d00-\u0d03\u0d3b-\u0d57\u0d62\u0d63\u0d81-\u0d83"
+    "\u0dca-\u0df3"  # India, Sri Lanka
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f35\u0f37\u0f39\u0f71-\u0f87"  # Thai to Tibetan
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u17b4-\u17d3"  # Burmese, Khmer
+    "\u135d-\u135f\u180b-\u180d\u3099\u309a"  # Ethiopic, Mongolian, kana
+    "\u200c\u200d"  # joiners inside of words
+)
+"""Marks that belong to the letter before them. Python's `\\w` does not match them."""
+
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, kana, Chinese characters, Hangul syllables: no space need stand between two words."""
