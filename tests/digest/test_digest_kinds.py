@@ -308,3 +308,22 @@ def test_names_in_any_script_are_kept_whole(folder, name):
 )
 def test_prose_in_any_script_is_prose(sentence):
     assert describe("\n\n".join(f"# {n}\n\n{sentence}" for n in range(9))).kind == "prose"
+
+
+def test_escapes_of_json_are_the_letters_that_they_name():
+    """`json.dumps` writes them by default. A digest showed them, five times as long, and cut them inside."""
+    files = [f"данные/приход_{n}.csv" for n in range(40)]
+    rows = [
+        {"编号": n, "供应商": ["上海宏达贸易", "北京蓝天物流"][n % 2], "файл": file} for n, file in enumerate(files)
+    ]
+    plain = json.dumps({"rows": rows}, indent=1, ensure_ascii=False)
+    escaped = json.dumps({"rows": rows}, indent=1)
+    shown = digest(escaped, 900).text
+    assert "rows[].供应商: 上海宏达贸易 ×20, 北京蓝天物流 ×20" in shown
+    assert "\\u" not in shown
+    assert describe(escaped).gist == describe(plain).gist
+    log = "\n".join(f"2026-02-01 03:{n:02}:00 INFO saved {json.dumps(files[n])}" for n in range(40))
+    assert "данные/приход_39.csv" in digest(log, 900).text
+    functions = "".join(f"\n\ndef f{n}():\n    pass\n" for n in range(30))
+    code = f"import re\n\nNAME = re.compile('[\\u4e00-\\u9fff]+')\n{functions}"
+    assert "[\\u4e00-\\u9fff]+" in digest(code, 650).text

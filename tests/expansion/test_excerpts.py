@@ -193,3 +193,11 @@ def test_parts_of_recorded_results_expand_to_exact_bytes(transcripts, source):
         for line in shown.text.split("\n"):
             if (number := re.match(r"(\d+)[:-]", line)) and "…" not in line:
                 assert there[int(number[1]) - 1] == line[number.end() :]
+
+
+def test_pattern_finds_letters_that_json_has_as_escapes():
+    """A model sees the letters in a digest, and once searched for them in vain."""
+    text = json.dumps({"状态": ["完成", "失败"], "n": 3}, indent=1)
+    found = matches("m3", text, "失败", find)
+    assert str(found).splitlines()[-3:] == ['4:  "失败"', "5- ],", '6- "n": 3']
+    assert matches("m3", text, r"\\u5931", find).text.splitlines()[2] == r'4:  "\u5931\u8d25"'

@@ -7,7 +7,8 @@ text in bounded time.
 from __future__ import annotations
 
 from ..core.caches import cached_by_text
-from .description import LOOKED_AT, describe_text
+from ..core.json_escapes import decode_escapes
+from .description import AS_WRITTEN, LOOKED_AT, describe_text
 from .listings import unfold_paths
 from .names import distinct_names, names_in
 from .readers import read_lines
@@ -53,7 +54,7 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     if len(text) <= (most if room is None else room):
         return Digest(text, about, True)
     room = most if room is None else max(0, room)
-    source = read_source(text)
+    source = read_source(text if about.kind in AS_WRITTEN else decode_escapes(text))
     reading = read_lines(about.kind, source)
     path = path_of_whole_output(text)
     header = _header(about, source, reading.note, path if len(path) < room // 2 else "", handle)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
+from ..core.json_escapes import decode_escapes
 from ..core.scripts import MARKS
 from .json_text import skeleton
 from .kinds import detect_kind
@@ -15,10 +16,12 @@ from .source import plain_line, read_source
 from .values import Description
 from .wrappings import unwrap
 
-__all__ = ["LOOKED_AT", "describe_text", "tells_edit"]
+__all__ = ["AS_WRITTEN", "LOOKED_AT", "describe_text", "tells_edit"]
 
 LOOKED_AT = 3_000
 """Characters of the beginning that decide the kind and the topic."""
+AS_WRITTEN = frozenset(("code", "diff", "edit"))
+"""Kinds in which an escape such as `\\u4f9b` is part of the source. In others it is the letter."""
 _COUNTED = 200_000
 _GIST = 80
 _SUMMED = 1_500
@@ -66,7 +69,10 @@ def describe_text(text: str, looked_at: int = LOOKED_AT) -> Description:
     binary = len(_CONTROL.findall(begins)) > len(begins) // 20
     kind = "edit" if tells_edit(begins) or begins.startswith(_REFUSED_EDIT) else detect_kind(rows, begins, binary)
     items, item = _items(kind, own)
-    gist = " ".join(_gist(kind, own, [line.strip() for _, line in rows if line.strip()]).split())
+    lines = [line.strip() for _, line in rows if line.strip()]
+    if kind not in AS_WRITTEN:
+        own, lines = decode_escapes(own), list(map(decode_escapes, lines))
+    gist = " ".join(_gist(kind, own, lines).split())
     return Description(kind, len(text), _lines_of(text), items, item if items else "", _short(gist, _GIST))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from ..core.caches import cached
+from ..core.json_escapes import decode_escapes
 from ..core.scripts import MARKS, UNSPACED
 
 __all__ = ["called_runs", "distinct_names", "is_name", "names_in", "rate", "worth_of"]
@@ -52,6 +53,7 @@ def distinct_names(text: str) -> tuple[str, ...]:
 
 
 def _runs(text: str) -> list[str]:
+    text = decode_escapes(text)
     if not text.isascii() and _LETTER.search(text):
         return [run for run, _ in _wide_run().findall(text) if len(run) >= _LEAST]
     pieces = text.encode("ascii", "replace").translate(_SPACES).decode().split()

@@ -15,6 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ..core.json_escapes import decode_escapes
 from ..errors import BadInput
 from .items import items_of
 
@@ -147,13 +148,18 @@ def _within(handle: str, wanted: Range, total: int, what: str) -> tuple[int, int
 
 
 def matches(handle: str, text: str, pattern: str, find: Find) -> Excerpt:
-    """Return the lines that a pattern matches, and some around them. Raises BadInput if there is no match."""
+    """Return the lines that a pattern matches, and some around them. Raises BadInput if there is no match.
+
+    If nothing matches, letters that JSON has as escapes are decoded.
+    """
     spans: list[tuple[int, int]] = []
     total = 0
     for span in islice(find(pattern, text), MOST_COUNTED):
         total += 1
         if total <= MOST_SHOWN:
             spans.append(span)
+    if not total and (letters := decode_escapes(text)) != text:
+        return matches(handle, letters, pattern, find)
     if not total:
         raise BadInput(f"Nothing in {handle} matches {pattern[:80]!r}. It has {count_lines(text):,} lines.")
     page = _Page(text)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..core.enrich import hides_lasting, lasting_message
+from ..core.json_escapes import decode_escapes
 from ..core.messages import Message, ToolCall
 from ..stores.matches import places
 from ..stores.words import Term, terms
@@ -95,10 +96,10 @@ def hit_in(
 ) -> Hit | None:
     """Return the best place for these words in a message; None if only a call of `expand` contains them."""
     asked = [part for part in message.parts if isinstance(part, ToolCall) and part.name in NAMES]
-    text = text_of(message)
+    text = decode_escapes(text_of(message))
     if asked:
         rest = Message(message.role, tuple(part for part in message.parts if part not in asked))
-        if not any(places(text_of(rest), words)):
+        if not any(places(decode_escapes(text_of(rest)), words)):
             return None
     start, end = _best(text, words)
     low = max(0, min(start - (WIDTH - (end - start)) // 2, len(text) - WIDTH))
@@ -110,9 +111,9 @@ def hit_in(
 
 def _is_only_in(message: Message, rest: Message, words: Sequence[Term]) -> bool:
     """Return whether a message has these words, and the rest of it has none of them."""
-    if any(places(text_of(rest), words)):
+    if any(places(decode_escapes(text_of(rest)), words)):
         return False
-    return not rest.parts or any(places(text_of(message), words))
+    return not rest.parts or any(places(decode_escapes(text_of(message)), words))
 
 
 def describe_hits(hits: Sequence[Hit], words: str) -> str:

@@ -24,6 +24,7 @@ import msgspec
 
 from ..core import wire
 from ..core.caches import cached, register
+from ..core.json_escapes import decode_escapes
 from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.scripts import UNSPACED
 from .languages import ENGLISH, LANGUAGES, language_of, stem, stop_words
@@ -45,7 +46,7 @@ __all__ = [
     "text_of",
 ]
 
-KEYS_VERSION = 2
+KEYS_VERSION = 3
 """The version of the keys and of their stored form. Increase it with every change of them: indexes of another version
 are built again.
 """
@@ -73,7 +74,8 @@ _MARKS = "\u0900-\u0963\u0966-\u0dff"
 
 _ASCII = re.compile(r"[A-Za-z0-9]+")
 _ANY = re.compile(rf"[\w{_MARKS}]+")
-_ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]+")
+_ACCENT = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]+")
+"""Accents, the vowel signs of Hebrew and Arabic, and the line that stretches an Arabic word."""
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _HAS_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _QUOTED = re.compile(r'"([^"]*)"|([^\s"]+)')
@@ -113,6 +115,7 @@ def text_of(body: bytes) -> str:
     """Return the searched text of a message with these canonical bytes; "" if it is erased or unreadable.
 
     Texts, texts of tool results, names and arguments of calls are searched; reasoning, media and opaque parts are not.
+    Letters that JSON has as escapes are letters.
     """
     if not body:
         return ""
@@ -120,7 +123,7 @@ def text_of(body: bytes) -> str:
         message = wire.decode_message(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
-    return "\n".join(_texts(message))[:TEXT_MAX]
+    return decode_escapes("\n".join(_texts(message)))[:TEXT_MAX]
 
 
 def keys_of(text: str) -> set[str]:

@@ -60,6 +60,14 @@ class SearchContract:
         asked = ["连接", "数据失败", "サーバー", "서버", "ล้ม", "हिन्दी", "ضرب", "МОЛОКО"]
         assert [_found(store, head, word) for word in asked] == [[1], [], [2], [3], [4], [5], [6], [7]]
 
+    def test_letters_that_json_has_as_escapes_are_found(self, store: Database) -> None:
+        head = _said(store, '{"note": "\\u5931\\u8d25 M\\u00fcller \\ud83d\\ude00"}', "no letters: \\\\u5931")
+        assert [_found(store, head, word) for word in ("失败", "müller", "muller", "u5931")] == [[1], [1], [1], [2]]
+
+    def test_words_that_a_hyphen_of_another_script_joins_are_words(self, store: Database) -> None:
+        head = _said(store, "בית־ספר חדש", "مــحــمد")
+        assert [_found(store, head, word) for word in ("ספר", "בית ספר", "בית־ספר", "محمد")] == [[1], [1], [1], [2]]
+
     def test_identifier_is_found_whole_and_by_its_parts(self, store: Database) -> None:
         head = _said(store, "see src/foo/bar_baz.py", "src foo and py, bar baz", "call fooBar()", "getHTTPResponse")
         asked = {
