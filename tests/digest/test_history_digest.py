@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +18,8 @@ from foveate.core.messages import Message, ToolCall
 from foveate.digest.history import digest_messages, holding_statements, reading
 from foveate.digest.history.claims import Claim, inherit, sets_item
 from foveate.digest.history.sections import read_sections
-from foveate.digest.history.signs import Sign
-from foveate.digest.history.statements import cut_at_clause, split_statements
+from foveate.digest.history.signs import Sign, signs_of
+from foveate.digest.history.statements import cut_at_clause, split_sentences, split_statements
 from foveate.digest.history.terms import terms_of
 from foveate.digest.history.weights import is_worth, weigh
 
@@ -699,3 +700,75 @@ def test_a_line_that_is_a_name_alone_is_listed_among_the_names():
     found = read_sections(digest_messages(history, 2_000))
     assert not any(line == '"shop/cart/total"' for lines in found.values() for line in lines)
     assert any("func Sum(cart Cart)" in line for line in found["Files and identifiers"])
+
+
+@pytest.mark.parametrize(
+    ("talk", "rules", "fix"),
+    [
+        (
+            ["كيف يسير العمل اليوم؟", "الواجهة تبدو مرتبة أكثر من أمس."],
+            ["يُمنع حذف الجداول القديمة.", "لا يجوز إرسال البريد دون موافقتي.", "استخدم المنفذ الداخلي فقط."],
+            ("موعد الإطلاق يوم 12 مارس.", "تصحيح: موعد الإطلاق أصبح يوم 19 مارس."),
+        ),
+        (
+            ["איך מתקדמת העבודה היום?", "הממשק נראה מסודר יותר מאתמול."],
+            ["אסור למחוק טבלאות ישנות.", "אל תשלח דואר בלי אישור ממני.", "השתמש אך ורק בפורט הפנימי."],
+            ("מועד ההשקה הוא 12 במרץ.", "תיקון: מועד ההשקה הוא 19 במרץ."),
+        ),
+        (
+            ["आज काम कैसा चल रहा है?", "इंटरफ़ेस कल से साफ़ दिखता है।"],
+            ["पुरानी तालिकाएँ हटाना मना है।", "मेरी अनुमति के बिना मेल मत भेजना।", "केवल आंतरिक पोर्ट का उपयोग करो।"],
+            ("लॉन्च की तारीख 12 मार्च है।", "सुधार: लॉन्च की तारीख 19 मार्च है।"),
+        ),
+        (
+            ["วันนี้งานเป็นอย่างไรบ้าง", "หน้าจอดูเรียบร้อยกว่าเมื่อวาน"],
+            ["ห้ามลบตารางเก่าในฐานข้อมูล", "อย่าส่งอีเมลถ้าฉันยังไม่อนุมัติ", "ใช้พอร์ตภายในเท่านั้น"],
+            ("วันเปิดตัวคือ 12 มีนาคม", "แก้ไข: วันเปิดตัวคือ 19 มีนาคม"),
+        ),
+        (
+            ["Как сегодня идёт работа?", "Страница выглядит аккуратнее, чем вчера."],
+            [
+                "Удалять старые таблицы запрещается.",
+                "Письма без меня отправлять не надо.",
+                "Необходимо использовать внутренний порт.",
+            ],
+            ("Запуск назначен на 12 марта.", "Поправка: запуск переносится на 19 марта."),
+        ),
+    ],
+)
+def test_rules_and_corrections_of_other_scripts_are_kept(talk, rules, fix):
+    """Without words of these languages, rules weighed no more than small talk."""
+    history = [user(talk[0])]
+    for n, fact in enumerate([*rules, *fix]):
+        history += [turn for i in range(8) for turn in (user(f"{talk[1][: 12 + i]} {talk[n % 2]}"), assistant("OK"))]
+        history += [user(fact), assistant("OK")]
+    found = digest_messages(history, 520)
+    kept = found.partition("## Rules\n")[2].partition("\n\n")[0].splitlines()
+    assert kept == [f"- {rule}" for rule in rules]
+    assert fix[1] in found
+    assert f"- {fix[0]}\n" not in found
+
+
+def test_sentences_end_at_the_marks_of_their_script():
+    text = "टाइमआउट ३० सेकंड है। पोर्ट 5432 है॥ هل انتهيت؟ نعم. وقت ختم ہوا۔ اب آگے چلو۔"
+    assert split_sentences(text) == [
+        "टाइमआउट ३० सेकंड है।",
+        "पोर्ट 5432 है॥",
+        "هل انتهيت؟",
+        "نعم.",
+        "وقت ختم ہوا۔",
+        "اب آگے چلو۔",
+    ]
+    lines = ["सभी राशियाँ दशमलव के बाद दो अंकों में दिखाना ज़रूरी है।", "हर कमिट से पहले मुझसे पूछना।"]
+    assert split_statements("\n".join(lines)) == lines
+    lines = ["เราตัดสินใจใช้การกระทบยอดแบบเพิ่มทีละส่วนเพราะแบบเต็มใช้เวลาหกชั่วโมงทุกคืน", "ต้องถามฉันก่อนคอมมิตทุกครั้ง"]
+    assert split_statements("\n".join(lines)) == lines
+
+
+def test_accents_that_are_characters_of_their_own_are_accents():
+    for sentence in (
+        "Wir müssen es ändern.",
+        "N'oublie jamais: il est interdit de pousser.",
+        "データベースではなくファイルを使う。",
+    ):
+        assert signs_of(unicodedata.normalize("NFD", sentence)) == signs_of(sentence)

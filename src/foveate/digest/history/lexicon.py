@@ -1,4 +1,4 @@
-"""Words and phrases that show what a statement is for, in eleven languages.
+"""Words and phrases that show what a statement is for, in fourteen languages.
 
 They are common ones of each language, and depend on no topic.
 """
@@ -64,7 +64,8 @@ WORDS: dict[int, frozenset[str]] = {
         evita evite límite presupuesto salvo excepto plazo tope tiene tienes sempre deve deves devem só somente
         apenas proibido proibida até obrigatório orçamento prazo exceto teto mai devi devono soltanto vietato
         vietata fino massimo minimo obbligatorio bisogna scadenza tranne никогда всегда должен должна должны
-        должно нельзя только запрещено запрещается обязательно максимум минимум бюджет лимит кроме срок предел
+        должно нужно надо необходимо следует нельзя
+        только запрещено запрещается обязательно максимум минимум бюджет лимит кроме срок предел
         обязан
     """),
     Sign.DECISION: words("""
@@ -75,7 +76,7 @@ WORDS: dict[int, frozenset[str]] = {
         retenu parce approuvé rejeté decidido decisión decidimos acordado acordamos elegimos elegido porque
         aprobado rechazado decidiu decisão escolhemos escolhido combinamos aprovado deciso decisione scelto
         abbiamo approvato concordato perché решили решение решено выбрали договорились потому поскольку
-        утвердили
+        утвердили одобрили отказались
     """),
     Sign.CHANGE: words("""
         planänderung lieber swap swapped upgrade upgraded postpone instead scratch correction corrected forget ignore
@@ -311,34 +312,61 @@ WIDE_SIGNS: dict[int, str] = {
         必须|不要|禁止|只能|绝不|绝对|不得|不能|一定|务必|切勿|始终|永远|最多|至少|预算|上限|限制|直到|除非|不许
         不可|不准|截止|仅限|只用|必ず|絶対|しないで|だけ|のみ|決して|常に|までに|以内|予算|期限|いけません|てはいけ
         なければ|ないでください|てはならない|最大|最小|반드시|절대|항상|금지|마세요|예산|최대|최소
+        أبدا|دائما|يجب|ممنوع|يمنع|محظور|لا بد|لا يجوز|لا ينبغي|فقط|حصرا|على الأقل|على الأكثر|الحد الأقصى|الحد الأدنى
+        بحد أقصى|إلزامي|الميزانية|الموعد النهائي|باستثناء|ما عدا|قبل أن|قبل كل|بدون إذن|دون موافق
+        אסור|חובה|חייב|תמיד|לעולם|(?<!\w)אל [תי]|אך ורק|בלבד|(?<!\w)רק |לפחות|לכל היותר|מקסימום|מינימום|תקציב|מועד אחרון
+        חוץ מ|לפני כל|בלי אישור|ללא אישור
+        (?<!\S)मत(?!\S)|कभी न|हमेशा|ज़रूरी|जरूरी|अनिवार्य|केवल|सिर्फ़|सिर्फ|कम से कम|ज़्यादा से ज़्यादा|अधिकतम|न्यूनतम|मना है
+        वर्जित|निषिद्ध|[नर]ा चाहिए|[नर]ी चाहिए|बजट|समय सीमा|से पहले|के सिवा|के बिना
+        ห้าม|(?<!ถูก)ต้อง(?!การ)|เสมอ|ทุกครั้ง|เท่านั้น|อย่างน้อย|ไม่เกิน|เด็ดขาด|(?<!\w)อย่า(?!ง)|งบประมาณ|กำหนดส่ง|ยกเว้น
+        จำเป็น|สูงสุด|ต่ำสุด
     """),
     Sign.DECISION: one_of(r"""
         决定|选择|选用|采用|因为|同意|批准|確定|決定|決め|採用|ことにし|ことにする|理由|ので|ため|결정|때문
+        قررنا|قررت|القرار|اتفقنا|اخترنا|اعتمدنا|وافق|رفضنا|لأن|(?<!\w)بسبب
+        החלטנו|החלטתי|הוחלט|ההחלטה|סיכמנו|בחרנו|הסכמנו|אושר|דחינו|(?<!\w)כי |בגלל|משום ש
+        फ़ैसला|फैसला|निर्णय|तय किया|तय हुआ|चुना|चुनने|सहमत|मंज़ूर|क्योंकि|के कारण
+        ตัดสินใจ|ตกลง|เลือกใช้|อนุมัติ|เพราะ|เนื่องจาก
     """),
     Sign.CHANGE: one_of(r"""
         改为|改成|改用|改到|改在|不对|说错|推迟到|提前到|不再|而不是|更正|取消|换成|忘掉|忘了|作废|替换|代わりに|ではなく|じゃなく|変更|訂正
         もう.{0,12}ない|やめ|取り消|切り替え|대신|취소|변경
+        تصحيح|بدلا من|بدل ذلك|عوضا عن|وليس|لم يعد|لم تعد|ألغ|إلغاء|تغيرت|تم تغيير|أخطأت|خطأ مني|تراجع
+        תיקון|במקום|טעיתי|טעות שלי|בעצם|כבר לא|ביטול|בוטל|הוחלף|החלפנו|התחרטתי
+        सुधार|के बजाय|की जगह|गलती हुई|ग़लती हुई|असल में|अब नहीं|रद्द|बदल दिया|बदल गया|बदलकर
+        (?:\A|\s|ขอ)แก้(?:ไข|เป็น)?[:\s]|เปลี่ยนเป็น|(?<!ตัว)แทน|ขอโทษ|ยกเลิก|ไม่ใช่|ฉันผิด|พูดผิด
     """),
     Sign.UPDATE: one_of(r"""
         现在|如今|目前|新的|更新|今後|今は|新しい|更新|이제|지금
+        الآن|حاليا|(?<!\w)ال?جديد|تحديث|أصبح|עכשיו|כעת|חדש|עודכן|מעתה|(?<!\S)अब(?!\S)|(?<!\S)न(?:या|ई|ए)(?!\S)
+        ตอนนี้|ใหม่|ปัจจุบัน|อัปเดต|กลายเป็น
     """),
     Sign.OPEN: one_of(r"""
         待定|未解决|尚未|待办|还没|不清楚|未定|未解決|保留|まだ|미정
+        لم يحسم|لم يقرر|لم نقرر|غير واضح|غير محسوم|ننتظر|بانتظار|معلق|עדיין לא|לא ברור|לא הוחלט|ממתינ|מחכים ל
+        तय नहीं|स्पष्ट नहीं|लंबित|इंतज़ार|इंतजार|बाकी है|ยังไม่|ไม่แน่ใจ|รอผล|รอคำตอบ|รอยืนยัน|ค้างอยู่
     """),
     Sign.FAILURE: one_of(r"""
         失败|错误|异常|报错|崩溃|失敗|エラー|障害|오류|실패
+        خطأ في|فشل|تعطل|انهيار|שגיאה|נכשל|תקלה|קרס|त्रुटि|विफल|असफल|क्रैश|ล้มเหลว|ข้อผิดพลาด|พัง
     """),
     Sign.NEGATION: one_of(r"""
         不|没|无|ない|ません|않|안 
+        (?<!\w)(?:لا|لم|لن|ليس|ليست|بدون|غير)(?!\w)|(?<!\w)(?:לא|אין|אל|בלי|ללא)(?!\w)|नहीं|(?<!\S)(?:मत|न)(?!\S)|बिना|ไม่
     """),
     Sign.HEDGE: one_of(r"""
         可能|也许|大概|或许|かもしれ|おそらく|たぶん|아마
+        ربما|أعتقد|أظن|يبدو|على الأرجح|אולי|כנראה|נראה ש|ייתכן|शायद|लगता है|संभवत|हो सकता|อาจ|คิดว่า|น่าจะ|บางที
     """),
     Sign.GOAL: one_of(r"""
         目标|任务|计划|目的|目標|計画|목표
+        الهدف|المهمة|الخطة|המטרה|המשימה|התוכנית|लक्ष्य|उद्देश्य|योजना|เป้าหมาย|ภารกิจ|วัตถุประสงค์
     """),
 }
-"""Signs in Chinese, Japanese and Korean, which have no spaces between words."""
+"""Signs in scripts whose words are no simple runs of letters: without spaces, with joined prefixes, or with marks.
+
+Arabic and Hebrew stand here without their vowel signs.
+"""
 SMALL_TALK = words("""
     go going on continue proceed next carry weiter keep question mach fertig
     thanks thank thx great ok okay perfect nice good cool sure hello hi hey welcome please got it sounds fine
@@ -351,4 +379,10 @@ SMALL_TALK = words("""
     verstanden merci parfait bonjour bien oui non d'accord très c'est je vous gracias perfecto hola bueno sí
     vale muy es obrigado obrigada perfeito olá bom sim muito grazie perfetto ciao bene sì molto спасибо отлично
     привет хорошо да
+    好 好的 嗯 谢谢 多谢 继续 请继续 很好 不错 可以 行 明白 收到 没问题 你好 はい
+    ありがとう ありがとうございます 了解 了解です
+    いいですね お願いします よろしくお願いします 続けてください 네 감사합니다 고마워요 좋아요 계속 안녕하세요
+    شكرا حسنا نعم جيد
+    ممتاز جميل مرحبا أهلا تمام تابع واصل من فضلك תודה טוב כן יופי יפה מצוין שלום בסדר תמשיך בבקשה धन्यवाद शुक्रिया ठीक है हाँ
+    अच्छा बढ़िया नमस्ते जारी रखो आगे बढ़ो ขอบคุณ ขอบคุณครับ ขอบคุณค่ะ โอเค ครับ ค่ะ ดีมาก เยี่ยม ทำต่อเลย
 """)

@@ -194,7 +194,7 @@ class Reader:
                     for call in message.calls:
                         self._steps.add_call(call, age)
                 self._read_reply(text, age)
-                self._asked = text if text.rstrip().endswith(("?", "？")) else ""
+                self._asked = text if text.rstrip().endswith(("?", "？", "؟")) else ""
             case "tool" if self._steps and (result := message.result) is not None:
                 about, pairs = self._steps.add_result(place, result, age)
                 self._list(about, pairs, age)
@@ -425,7 +425,7 @@ def _is_answer(text: str) -> bool:
 
 def _pieces(paragraph: str) -> list[str]:
     """Return about the sentences of a paragraph."""
-    for end in (". ", "! ", "? ", "。"):
+    for end in (". ", "! ", "? ", "。", "؟", "۔", "।"):
         paragraph = paragraph.replace(end, f"{end.rstrip()}\n")
     return paragraph.splitlines()
 

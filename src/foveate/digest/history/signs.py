@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import reduce
 from itertools import repeat
 from operator import or_
 
 from ...core.caches import cached
+from ...core.scripts import MARKS
 from .lexicon import PHRASES, SMALL_TALK, WIDE_SIGNS, WORDS, Sign
 
 __all__ = ["Sign", "possible_signs", "signs_of"]
 
-_WORD = re.compile(r"[^\W\d]+(?:['-][^\W\d]+)*")
+_WORD = re.compile(rf"[^\W\d](?:[^\W\d]|[{MARKS}])*(?:['-][^\W\d](?:[^\W\d]|[{MARKS}])*)*")
 _PHRASES_WITH: dict[str, list[tuple[int, re.Pattern[str]]]] = {}
 """The phrases with each word, and their signs."""
 for _sign, _lines in PHRASES.items():
@@ -49,7 +51,10 @@ _DENIES = re.compile(
     r"\W*(?:not|nicht) (?!all|every|sure|yet|only|bad|much|a |the |that|so|really|too|very|alle|nur)\S"
 )
 """A sentence that begins with `not`: it names what does not hold."""
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WIDE = re.compile(r"[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A letter of a script for which `WIDE_SIGNS` has signs."""
+_VOWEL_SIGNS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]")
+"""Signs that Hebrew and Arabic texts may have or leave out."""
 _LONGEST = 1_000
 """Characters of a statement that are searched for signs: a longer one is data."""
 _LONGEST_TALK = 120
@@ -58,9 +63,7 @@ _LONGEST_TALK = 120
 
 def signs_of(statement: str) -> int:
     """Return the signs of a statement."""
-    plain = statement[:_LONGEST].casefold()
-    if not plain.isascii():
-        plain = plain.replace("’", "'")
+    plain = _plain(statement[:_LONGEST])
     if "for" in plain or "verg" in plain or "olvid" in plain or "oubli" in plain:
         plain = _REMINDS.sub(" ", plain)
     found = _words_of(plain)
@@ -84,9 +87,17 @@ def signs_of(statement: str) -> int:
         different = set(found)
         if len(different - SMALL_TALK) <= len(different) // 6 and not _DIGIT.search(statement):
             signs |= Sign.SMALL_TALK
-    if plain.rstrip("\"'”) ").endswith(("?", "？")):
+    if plain.rstrip("\"'”») ").endswith(("?", "？", "؟")):
         signs |= Sign.QUESTION
     return signs
+
+
+def _plain(text: str) -> str:
+    """Return a text in the letters of the lexicon: small, each with its accents as one, without vowel signs."""
+    plain = text.casefold()
+    if plain.isascii():
+        return plain
+    return _VOWEL_SIGNS.sub("", unicodedata.normalize("NFC", plain).replace("’", "'"))
 
 
 def _has_phrase(plain: str, match: re.Match[str] | None) -> bool:
@@ -105,11 +116,9 @@ def possible_signs(sentence: str) -> int:
 
     Signs that no word shows (a question, a value, numbers and names, small talk) are left out.
     """
-    plain = sentence.casefold()
-    if not plain.isascii():
-        if _WIDE.search(plain):
-            return ~Sign.NONE
-        plain = plain.replace("’", "'")
+    plain = _plain(sentence)
+    if not plain.isascii() and _WIDE.search(plain):
+        return ~Sign.NONE
     signs = reduce(or_, map(_POSSIBLE.get, _words_of(plain), repeat(0)), 0)
     return signs | Sign.CHANGE if signs & Sign.NEGATION and _DENIES.match(plain) else signs
 

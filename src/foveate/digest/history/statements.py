@@ -23,8 +23,13 @@ _TITLE_ITEM = re.compile(r"\**[A-Z][\w /-]{2,40}:?\**:\**")
 _TITLE = re.compile(r"\s*(?:#{1,6}\s|[=\-_*]{3,}\s*\Z)")
 _BOLD_TITLE = re.compile(r"\*\*[^*]{1,80}(?::\*\*|\*\*:)")
 """A title in bold print, which says nothing alone."""
-_END = re.compile(r"[.!?…。！？](?:(?<=[.!?…])(?:\s+|[.!?…]*[\"'”’»)\]]*\s+)|(?<=[。！？…])[。！？…]*[」』”’）)]*\s*)")
-"""The end of a sentence: a mark before a space, or a Chinese or Japanese mark. `re` is fast if one set comes first."""
+_END = re.compile(
+    r"[.!?…。！？؟۔।॥።။។](?:(?<=[.!?…])(?:\s+|[.!?…]*[\"'”’»)\]]*\s+)|(?<=[。！？…؟۔।॥።။។])[。！？…؟۔।॥።။។]*[」』”’）)»]*\s*)"
+)
+"""The end of a sentence: a mark before a space, or a mark of another script which stands nowhere else.
+
+`re` is fast if one set comes first.
+"""
 _OPENS = re.compile(r"[^\W_]|[\"'“‘«(\[¿¡「『`$€£#@/~<*_-]")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9]*[_/.\-]\w|[a-z]+[A-Z0-9]")
 _ABBREVIATION = re.compile(
@@ -70,7 +75,9 @@ _SAYS = 4
 """Words of a line that says something without what stands below it."""
 _LONG_HEADING = 60
 """Characters of a line above a list that each of its items repeats."""
-_CLOSES = ".!?:;。！？"
+_CLOSES = ".!?:;。！？؟۔।॥።။។"
+_UNMARKED = re.compile(r"[\u0e00-\u0eff]")
+"""Letters of Thai and Lao, whose sentences have no mark at their end: each line may be one."""
 _WRAPPED = 48
 """Least length of a line that may end in the middle of a sentence."""
 
@@ -143,7 +150,12 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
             continue
         plain = " ".join(line.split())
         match = _ITEM.match(line) if plain and not begins_plainly else None
-        is_open = bool(parts) and len(parts[-1]) >= _WRAPPED and parts[-1][-1] not in _CLOSES
+        is_open = (
+            bool(parts)
+            and len(parts[-1]) >= _WRAPPED
+            and parts[-1][-1] not in _CLOSES
+            and not _UNMARKED.match(parts[-1][-1])
+        )
         goes_on = is_open and bool(plain) and match is None
         if not goes_on and parts:
             yield " ".join(parts), is_item
