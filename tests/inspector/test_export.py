@@ -164,10 +164,21 @@ def test_files_are_sent_under_a_safe_name(url):
 @given(st.text(max_size=300))
 def test_file_name_is_safe_for_any_name(name):
     file = file_name(name)
-    assert len(file) <= 125
+    assert len(file.encode()) <= 125
     assert file.endswith(".html")
     assert not file.startswith(".")
     assert not set(file) & set('/\\:*?"<>|\0\n')
+
+
+def test_file_name_keeps_letters_of_any_script():
+    """Each Chinese letter was nine characters such as `~E4~BB~93`, and the name was cut inside of one."""
+    names = ["仓库对账 (二月)", "Сверка/склада", "مطابقة المستودع", "मिलान-क्ष", "กระทบยอด"]
+    assert [file_name(name).removesuffix(".html") for name in names] == [
+        "仓库对账 (二月)",
+        "Сверка~2Fсклада",
+        *names[2:],
+    ]
+    assert file_name("名" * 300) == f"{'名' * 40}.html"
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,7 @@ def _export(sources: Sequence[Source], folder: Path, name: str | None) -> int:
     """Write the files of conversations. The exit code is 1 if there is none."""
     from ..core.plurals import plural
     from ..inspector.saved.export import html_files
+    from .output import encodable
 
     if folder.exists() and not folder.is_dir():
         raise BadSetting(f"--export needs a folder, and {folder} is a file.")
@@ -162,7 +163,7 @@ def _export(sources: Sequence[Source], folder: Path, name: str | None) -> int:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(folder / file, html.encode("utf-8", errors="replace"))
             written += 1
-            print(folder / file)
+            print(encodable(str(folder / file)))
     finally:
         for source in sources:
             source.close()

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from ..errors import BadSetting, BadTranscript
 from .files import STDOUT, folder_of, write_whole
 from .options import Provider
-from .text import complain
+from .text import complain, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def repair(
             complain(f"  {refusal}")
         return 1
     if is_stream:
-        print(_encode(provider, body).decode(), end="")
+        write_json(_encode(provider, body).decode().removesuffix("\n"))
         return 0
     write_whole(output, _encode(provider, body))
     heading(f"{output}: {plural(len(recording.messages), 'message')}, {plural(len(changes), 'change')}")

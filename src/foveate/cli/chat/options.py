@@ -20,7 +20,7 @@ from ...ports import Database
 from ...stores import without_password
 from ..options import store_url
 from ..output import print_table, say
-from ..text import beginning
+from ..text import beginning, write_json
 from .models import price_of
 from .screen import JsonScreen, Pipe, Screen, Terminal
 
@@ -140,7 +140,7 @@ def list_conversations(store: Database, url: str, *, as_json: bool = False) -> N
             found.append((name, len(chat), beginning(newest[-1].message, 60) if newest else ""))
     if as_json:
         for name, messages, text in found:
-            print(msgspec.json.encode({"name": name, "messages": messages, "newest": text}).decode())
+            write_json(msgspec.json.encode({"name": name, "messages": messages, "newest": text}).decode())
         return
     say(f"{without_password(url)}: {plural(len(names), 'conversation')}")
     if rows := [(name, f"{messages:,}", text) for name, messages, text in found]:

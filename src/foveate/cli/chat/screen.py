@@ -26,7 +26,7 @@ from ...agents.events import (
 from ...core.context import Context
 from ...core.wire import encode_message
 from ..output import console, encodable
-from ..text import brief, printable
+from ..text import brief, printable, write_json
 from ..wrapping import Wrapper, output_width
 from .line_editor import CONTINUATION, LineEditor
 from .rendering import ChatEvent, Notice, Piece, Question, ScreenState, Waiting, render, waiting_text
@@ -145,7 +145,8 @@ class JsonScreen:
         _accept_any_bytes()
 
     def show(self, event: ChatEvent) -> None:
-        print(msgspec.json.encode(_plain(event)).decode(), flush=True)
+        write_json(msgspec.json.encode(_plain(event)).decode())
+        sys.stdout.flush()
 
     def read(self, prompt: str, complete: Callable[[str], Sequence[str]] | None = None) -> str | None:
         line = sys.stdin.readline()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import quote
 
 from ...conversation import Conversation
 from ...core.plurals import plural
+from ...core.scripts import MARKS
 from ...core.view import NO_WINDOW
 from ...open import cost_of
 from ...replay.numbers import count, dollars, percent
@@ -29,6 +33,9 @@ CALLS = 2_000
 _WAIT = 600.0
 """Seconds in which the figures of a very long conversation must be there; after it the file has those so far."""
 _AS_IT_WAS = "as it was"
+_LONGEST_NAME = 120
+"""Bytes of a file's name without its ending. File systems allow 255, and some programs put more into the name."""
+_REFUSED = re.compile(rf"(?:[^\w{MARKS} ()+,=@^.~-])+")
 
 
 def html_of(chat: Conversation, *, limit: int = LIMIT) -> str:
@@ -77,9 +84,22 @@ def saved_replay(chat: Conversation) -> ReplayResult:
 
 
 def file_name(name: str) -> str:
-    """Return a name for a conversation's file: without a folder, and without characters that a file system refuses."""
-    plain = quote(name, safe=" ()+,=@^-", errors="replace").replace("%", "~")
-    return f"{plain.lstrip('. ')[:120].rstrip() or 'conversation'}.html"
+    """Return a name for a conversation's file: without a folder, and without characters that a file system refuses.
+
+    Letters of any script stay, as far as the file system can write them.
+    """
+    plain = _REFUSED.sub(_quoted, unicodedata.normalize("NFC", name))
+    try:
+        plain.encode(sys.getfilesystemencoding())
+    except UnicodeEncodeError:
+        plain = _quoted(plain)
+    plain = plain.lstrip(". ").encode()[:_LONGEST_NAME].decode(errors="ignore").rstrip()
+    return f"{plain or 'conversation'}.html"
+
+
+def _quoted(text: str | re.Match[str]) -> str:
+    text = text if isinstance(text, str) else text[0]
+    return quote(text, safe=" ()+,=@^-", errors="replace").replace("%", "~")
 
 
 def html_files(sources: Sequence[Source], *, name: str | None = None, limit: int = LIMIT) -> Iterator[tuple[str, str]]:
