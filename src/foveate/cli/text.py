@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..core.plurals import plural
+from ..core.scripts import beginning_of
 from ..replay.numbers import count
 
 __all__ = ["beginning", "brief", "complain", "message_text", "one_line", "printable", "shortened", "write_json"]
@@ -61,7 +62,7 @@ def shortened(text: str, lines: int = 8, width: int = 160) -> str:
     """Return the first and the last lines, cut at `width`, with the number of lines between them."""
     every = text.rstrip().split("\n")
     kept = every if len(every) <= lines else [*every[: lines - 3], "", *every[-2:]]
-    cut = [line if len(line) <= width else f"{line[: width - 1]}…" for line in kept]
+    cut = [line if len(line) <= width else f"{beginning_of(line, width - 1)}…" for line in kept]
     if len(every) > lines:
         cut[lines - 3] = f"… {plural(len(every) - lines + 1, 'more line')}, --full shows all"
     return "\n".join(cut)
@@ -75,7 +76,7 @@ def beginning(message: Message, width: int = 60) -> str:
 def brief(text: str, width: int = 72) -> str:
     """Return the beginning of a text on one line."""
     line = " ".join(text[: 8 * width].split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return line if len(line) <= width else f"{beginning_of(line, width - 1)}…"
 
 
 def _pieces(part: Part) -> Iterator[str]:

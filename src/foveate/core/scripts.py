@@ -1,8 +1,10 @@
-"""Characters of the world's scripts, as parts of the character classes of regular expressions."""
+"""Characters of the world's scripts: classes for regular expressions, and cuts that leave letters and emoji whole."""
 
 from __future__ import annotations
 
-__all__ = ["MARKS", "UNSPACED"]
+import unicodedata
+
+__all__ = ["MARKS", "UNSPACED", "beginning_of", "whole_end"]
 
 MARKS = (
     "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\u0483-\u0489"  # all, Cyrillic
@@ -25,3 +27,45 @@ UNSPACED = (
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
 """Thai, Lao, Burmese, Khmer, kana, Chinese characters, Hangul syllables: no space need stand between two words."""
+
+_JOINERS = "\u200c\u200d"
+_FOLLOWING = "\u0e33\u0eb3"
+"""Vowels of Thai and Lao that stand in part above the letter before them."""
+_BACK = 64
+"""Characters that a letter or an emoji may have. A longer row of marks is cut inside."""
+_VIRAMA = 9
+"""The combining class of signs that join two letters of an Indian script."""
+
+
+def beginning_of(text: str, most: int) -> str:
+    """Return the first `most` characters of a text, or fewer, so that no letter and no emoji is cut inside."""
+    return text[: whole_end(text, max(0, most))]
+
+
+def whole_end(text: str, end: int) -> int:
+    """Return the last position up to `end` that is inside of no letter with its marks, and of no emoji."""
+    if end >= len(text) or text[end].isascii():
+        return end
+    place = end
+    while place > max(0, end - _BACK) and _is_inside(text, place):
+        place -= 1
+    return place if place and not _is_inside(text, place) else end
+
+
+def _is_inside(text: str, place: int) -> bool:
+    """Return whether the characters on both sides of a position are seen as one."""
+    before, after = text[place - 1], text[place]
+    if after in _JOINERS or after in _FOLLOWING or unicodedata.category(after)[0] == "M" or before == _JOINERS[1]:
+        return True
+    if "\u1160" <= after <= "\u11ff" or "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":
+        return True  # Parts of a Hangul syllable, colours of skin, and letters of a flag.
+    if _is_half_flag(before) and _is_half_flag(after):
+        first = place
+        while first and _is_half_flag(text[first - 1]):
+            first -= 1
+        return (place - first) % 2 == 1
+    return unicodedata.combining(before) == _VIRAMA and after.isalpha()
+
+
+def _is_half_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

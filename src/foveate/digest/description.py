@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from ..core.json_escapes import decode_escapes
-from ..core.scripts import MARKS
+from ..core.scripts import MARKS, beginning_of
 from .json_text import skeleton
 from .kinds import detect_kind
 from .listings import MATCHED, UNNUMBERED
@@ -171,4 +171,4 @@ def _tail(path: str) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= most else beginning_of(text, most - 1) + "…"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.scripts import beginning_of
 from .pairs import Leaf, lines_of_leaves, list_leaf, read_leaf
 from .source import Source
 from .values import Line, Reading
@@ -66,7 +67,7 @@ def _within(value: Any, most: int, *, shows_values: bool = False) -> str:
         shape = _shape(value, depth, shows_values=shows_values)
         if len(shape) <= most:
             return shape
-    return shape[: most - 1] + "…"
+    return beginning_of(shape, most - 1) + "…"
 
 
 def _shape(value: Any, depth: int, *, shows_values: bool = False) -> str:
@@ -82,7 +83,7 @@ def _shape(value: Any, depth: int, *, shows_values: bool = False) -> str:
                 if shows_values and isinstance(inner, str | int | float):
                     text = inner if isinstance(inner, str) else msgspec.json.encode(inner).decode()
                     shape = text if len(text) <= _LONGEST_VALUE else ""
-                fields.append(f"{key[:40]}: {shape}" if shape else key[:40])
+                fields.append(f"{beginning_of(key, 40)}: {shape}" if shape else beginning_of(key, 40))
             more = f", … {len(value)} keys" if len(value) > _KEYS else ""
             return f"{{{', '.join(fields)}{more}}}"
         case list():

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ..core.scripts import beginning_of, whole_end
 from .logs import failure_signs, reports_failure
 from .names import is_name
 from .pair_lines import split_pair
@@ -76,7 +77,7 @@ def read_leaf(above: str, key: str, value: str) -> Leaf:
     """Return the leaf of a value, of which a long one is shown in part."""
     if len(value) <= _LONGEST_VALUE:
         return Leaf(above, key, value)
-    begin = value[: _LONGEST_VALUE // 2].rsplit(" ", 1)[0].rstrip("\\")
+    begin = beginning_of(value, _LONGEST_VALUE // 2).rsplit(" ", 1)[0].rstrip("\\")
     return Leaf(above, key, f"{begin} … {len(value) - len(begin):,} more characters", rest=value)
 
 
@@ -89,7 +90,7 @@ def list_leaf(above: str, key: str, values: Sequence[str], count: int) -> Leaf:
         if shown and length > _LONGEST_VALUE - 10:
             break
         shown += 1
-    listed = [value[:_LONGEST_VALUE] for value in values[:shown]]
+    listed = [beginning_of(value, _LONGEST_VALUE) for value in values[:shown]]
     more = [f"… {count - shown:,} more"] if count > shown else []
     return Leaf(above, key, f"[{', '.join(listed + more)}]", rest=", ".join(values) if more else "")
 
@@ -173,7 +174,7 @@ class _SeriesFacts:
                 self.rare.add(id(ends[1]))
 
     def _add_states(self, name: str, group: Sequence[Leaf], counts: Counter[str]) -> None:
-        listed = ", ".join([f"{value[:40]} ×{count}" for value, count in counts.most_common()])
+        listed = ", ".join([f"{beginning_of(value, 40)} ×{count}" for value, count in counts.most_common()])
         self.lines.append(Line(0, f"{name}: {listed}", must=4))
         for leaf in group:
             if counts[leaf.value] <= max(1, _RARE_SHARE * len(group)):
@@ -199,7 +200,7 @@ def _pieces(value: str) -> Iterator[str]:
         while at < len(row) and rest:
             end = at + _LONGEST_PIECE
             if end < len(row):
-                end = max(row.rfind(" ", at, end), at + _LONGEST_PIECE // 2)
+                end = max(row.rfind(" ", at, end), whole_end(row, at + _LONGEST_PIECE // 2))
             if piece := row[at:end].strip():
                 rest -= 1
                 yield piece

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
+from ..core.scripts import beginning_of, whole_end
 from .names import called_runs, names_in, rate, worth_of
 from .values import Line
 
@@ -418,7 +419,7 @@ def clip(text: str, most: int) -> str:
         return text
     room = most - 22
     if room < 20:
-        return text[:most]
+        return beginning_of(text, most)
     begin = text[:room]
-    begin = begin[: max(begin.rfind(" "), room * 2 // 3)].rstrip()
+    begin = begin[: max(begin.rfind(" "), whole_end(text, room * 2 // 3))].rstrip()
     return f"{begin} … {len(text) - len(begin):,} more characters"

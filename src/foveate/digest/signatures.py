@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..core.scripts import whole_end
+
 __all__ = ["brief_of", "clip_text", "read_import", "read_signature", "test_title"]
 
 _LONGEST_SIGNATURE = 100
@@ -26,7 +28,7 @@ def clip_text(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     begin = text[: most - 2]
-    return f"{begin[: max(begin.rfind(' '), most // 2)].rstrip()} …"
+    return f"{begin[: max(begin.rfind(' '), whole_end(text, most // 2))].rstrip()} …"
 
 
 def read_signature(rows: Sequence[str], index: int) -> tuple[int, str]:

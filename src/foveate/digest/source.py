@@ -6,6 +6,7 @@ import re
 
 from msgspec import Struct
 
+from ..core.scripts import whole_end
 from .wrappings import unwrap
 
 __all__ = ["Source", "plain_line", "read_source", "remove_numbers"]
@@ -106,7 +107,7 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
         end = min(len(line), at + 160)
         if end < len(line):
             space = _BREAK.search(line, end, end + 120)
-            end = space.end() if space else min(len(line), end + 120)
+            end = space.end() if space else whole_end(line, min(len(line), end + 120))
         rows.append((number, line[at:end]))
         at = end
 

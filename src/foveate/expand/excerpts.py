@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ..core.json_escapes import decode_escapes
+from ..core.scripts import whole_end
 from ..errors import BadInput
 from .items import items_of
 
@@ -218,7 +219,7 @@ class _Page:
         low, high = start, stop
         if stop - start > LONGEST_LINE:
             low = max(start, min((match or start) - LONGEST_LINE // 2, stop - LONGEST_LINE))
-            high = min(stop, low + LONGEST_LINE)
+            low, high = whole_end(self._text, low), whole_end(self._text, min(stop, low + LONGEST_LINE))
             self.is_cut = True
         line = f"{'…' if low > start else ''}{self._text[low:high]}{'…' if high < stop else ''}"
         self._lines[number] = (match is not None, line)

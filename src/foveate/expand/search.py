@@ -15,6 +15,7 @@ from msgspec import Struct
 from ..core.enrich import hides_lasting, lasting_message
 from ..core.json_escapes import decode_escapes
 from ..core.messages import Message, ToolCall
+from ..core.scripts import whole_end
 from ..stores.matches import places
 from ..stores.words import Term, terms
 from .originals import author_of, decoded, text_of
@@ -103,7 +104,7 @@ def hit_in(
             return None
     start, end = _best(text, words)
     low = max(0, min(start - (WIDTH - (end - start)) // 2, len(text) - WIDTH))
-    high = min(len(text), low + WIDTH)
+    low, high = whole_end(text, low), whole_end(text, min(len(text), low + WIDTH))
     snippet = " ".join(text[low:high].split())
     around = f"{'…' if low else ''}{snippet}{'…' if high < len(text) else ''}"
     return Hit(handle, turn, who, text.count("\n", 0, start) + 1, around, is_hidden, score)

@@ -22,6 +22,7 @@ from ..core.events import EXPIRED
 from ..core.messages import Content, Media, Message, Opaque, Text, ToolResult
 from ..core.planner import Policy
 from ..core.results import with_headline
+from ..core.scripts import beginning_of
 from ..core.sizes import IMAGE_TOKENS, tokens_of
 from ..core.stamps import Lease
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
@@ -296,7 +297,7 @@ class _Templates(Struct, frozen=True):
         if len(text) <= due.length:
             return text
         template = self.annotation if due.is_expandable else self.bare_annotation
-        short = text[: due.length] + due.fill(template, len(text))
+        short = beginning_of(text, due.length) + due.fill(template, len(text))
         return short if len(short) < len(text) else text
 
     def fill_preamble(self, due: _Due, length: int) -> str:

@@ -17,6 +17,7 @@ from ..core.json_objects import objects_in
 from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
 from ..core.plurals import plural
 from ..core.results import native_message, with_headline
+from ..core.scripts import beginning_of, whole_end
 from ..core.view import Entry
 from ..digest import describe
 
@@ -150,7 +151,7 @@ def _harmless(line: str) -> str:
     """Return a line that can stand in quotes inside a placeholder."""
     printable = "".join([character if character.isprintable() else " " for character in line[: 4 * _GIST_MAX]])
     flat = " ".join(printable.translate(_QUOTES_AND_BRACKETS).split())
-    return flat if len(flat) <= _GIST_MAX else f"{flat[: _GIST_MAX - 1].rstrip()}…"
+    return flat if len(flat) <= _GIST_MAX else f"{beginning_of(flat, _GIST_MAX - 1).rstrip()}…"
 
 
 # --------------------------------------------------------------------------------------------------------- cut texts
@@ -158,6 +159,7 @@ def _harmless(line: str) -> str:
 
 def cut_text(text: str, keep: int, handle: str) -> str:
     """Return the first `keep` characters and a note with the handle of the rest."""
+    keep = whole_end(text, keep)
     return f'{text[:keep]}\n[cut: {keep:,} of {len(text):,} characters; expand("{handle}") shows all]'
 
 
@@ -210,6 +212,7 @@ def cut_arguments(arguments: str, keep: int, handle: str) -> str:
 
 
 def _cut_string(text: str, keep: int, handle: str) -> str:
+    keep = whole_end(text, keep)
     return f'{text[:keep]} [cut: {keep:,} of {len(text):,} characters; expand("{handle}") shows all]'
 
 

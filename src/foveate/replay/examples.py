@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from ..core.scripts import beginning_of
 from ..core.view import Entry
 from .result import ReplayResult
 
@@ -79,7 +80,7 @@ def _example(policy: str, original: Entry, entry: Entry, call: int) -> Example:
 
 def _cut(text: str) -> str:
     lines = text.rstrip().split("\n")
-    kept = [line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in lines[:_LINES]]
+    kept = [line if len(line) <= _WIDTH else f"{beginning_of(line, _WIDTH - 1)}…" for line in lines[:_LINES]]
     if len(lines) > _LINES:
         kept.append(f"… {len(lines) - _LINES:,} more lines")
     return "\n".join(kept)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from ..core.messages import Message
+from ..core.scripts import beginning_of
 from ..core.summaries import SummaryRequest
 from ..errors import BadSetting
 from ..ports import Summarizer
@@ -85,4 +86,4 @@ def _line(message: Message, keep: int) -> str:
 
 
 def _shortened(text: str, keep: int) -> str:
-    return text if len(text) <= keep else text[: max(0, keep - 1)] + "…"
+    return text if len(text) <= keep else beginning_of(text, keep - 1) + "…"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...core.messages import Content, Message, Part, Text, ToolCall, ToolResult
+from ...core.scripts import beginning_of, whole_end
 
 __all__ = ["is_from_user", "is_summary", "truncate_messages"]
 
@@ -70,4 +71,4 @@ def _content(part: Content, room: int) -> Content:
 
 def _ends(text: str, room: int) -> str:
     half = room // 2
-    return text if len(text) <= room else f"{text[:half]}\n{text[len(text) - half :]}"
+    return text if len(text) <= room else f"{beginning_of(text, half)}\n{text[whole_end(text, len(text) - half) :]}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...core.scripts import whole_end
 from .lexicon import one_of
 
 __all__ = ["ANSWERED", "cut_at_clause", "split_sentences", "split_statements"]
@@ -232,5 +233,5 @@ def cut_at_clause(text: str, room: int) -> str:
         return text[: max(0, room)]
     begin = text[: room - 2]
     ends = [match.start() for match in _CLAUSE.finditer(begin) if match.start() >= len(begin) // 2]
-    end = ends[-1] if ends else max(begin.rfind(" "), len(begin) // 2)
+    end = ends[-1] if ends else max(begin.rfind(" "), whole_end(text, len(begin) // 2))
     return f"{begin[:end].rstrip()} …"[:room]
