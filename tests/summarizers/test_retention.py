@@ -195,3 +195,32 @@ def test_statements_are_sought_for_a_summary_and_not_for_a_plan(monkeypatch: pyt
     chat.prepare()
     assert [request.binding for request in asked] == [(RULE,)]
     assert len(sought) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "kept", "lost"),
+    [
+        ("请勿改动数据/入库明细_12.csv文件。", "不要改 数据/入库明细_12.csv", "不要改 数据/出库明细_13.csv"),
+        ("データ/入庫_7.csvは変更しないでください。", "入庫_7.csv を変更しない", "入庫_8.csv を変更しない"),
+        ("Не меняй файл данные/приход_5.csv.", "данные/приход_5.csv не менять", "данные/приход_6.csv не менять"),
+    ],
+)
+def test_names_without_spaces_around_them_are_found(statement, kept, lost):
+    """The words before such a name belong to the sentence, which a summary says in other words."""
+    assert find_lost([statement], kept) == ()
+    assert find_lost([statement], lost) == (statement,)
+
+
+@pytest.mark.parametrize(
+    ("statement", "kept", "lost"),
+    [
+        ("لا تعدّل الملف app_1.yaml أبدًا.", "الملف app_1.yaml ممنوع تعديله", "عدّل الملف app_1.yaml"),
+        ("לעולם אל תשנה את app_1.yaml.", "אסור לשנות את app_1.yaml", "שנה את app_1.yaml"),
+        ("app_1.yaml को कभी मत बदलना।", "app_1.yaml नहीं बदलना है", "app_1.yaml बदलना है"),
+        ("ห้ามแก้ไฟล์ app_1.yaml", "ไม่แก้ app_1.yaml", "แก้ app_1.yaml"),
+        ("app_1.yaml 파일은 절대 수정하지 마세요.", "app_1.yaml 수정 금지", "app_1.yaml 수정"),
+    ],
+)
+def test_denial_in_other_scripts_is_kept(statement, kept, lost):
+    assert find_lost([statement], kept) == ()
+    assert find_lost([statement], lost) == (statement,)

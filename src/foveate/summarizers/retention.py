@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ..core.scripts import MARKS, UNSPACED
 from ..digest import names_in
 
 __all__ = ["find_lost"]
@@ -22,6 +23,8 @@ _SEPARATED = re.compile(r"(?<=\d)[,.\u202f\u00a0' ](?=\d{3}(?!\d))")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w-]{2,}")
 """A capitalised word inside a sentence."""
 _WORD = re.compile(r"[^\W\d_]{4,}|[\u3040-\u30ff\u4e00-\u9fff]{2}")
+_UNSURE = re.compile(rf"\A[{UNSPACED}{MARKS}]+[_./\-#@]*|[_./\-#@]*[{UNSPACED}{MARKS}]+\Z")
+"""Ends of a name without a space before or behind it: they may hold other words of the sentence."""
 _STEM = 5
 """Letters of the stem of a word."""
 _DENIAL = re.compile(
@@ -29,7 +32,9 @@ _DENIAL = re.compile(
     r"refus\w*|exclud\w*|except|only|unless|until|stay away|off.?limits|must|requir\w*|"
     r"nicht|nie|niemals|kein\w*|ohne|nur|verboten|bis|jamais|pas|sans|aucun\w*|interdit\w*|seulement|"
     r"nunca|jam[aá]s|sin|s[oó]lo|prohib\w*|nem|n[aã]o|sem|proibid\w*|apenas|mai|non|senza|vietat\w*|soltanto|"
-    r"не|нет|нельзя|никогда|без|только|запрещ\w*)\b|n[’']t\b|不|别|別|勿|无|無|没|未|禁|只|ない|ません|だけ|のみ",
+    r"не|нет|нельзя|никогда|без|только|запрещ\w*)\b|n[’']t\b|不|别|別|勿|无|無|没|未|禁|只|ない|ません|だけ|のみ|않|금지|마세요|없"
+    r"|(?<!\w)(?:لا|لم|لن|ليس|بدون|دون|فقط|לא|אל|אין|בלי|ללא|רק)(?!\w)|ممنوع|يُ?منع|محظور|يجب|אסור|חובה|בלבד"
+    r"|नहीं|(?<!\S)मत(?!\S)|बिना|केवल|सिर्फ|मना\s|ไม่|ห้าม|อย่า|เท่านั้น|(?<!ถูก)ต้อง(?!การ)",
     re.IGNORECASE,
 )
 """Words that deny, forbid or limit."""
@@ -57,7 +62,7 @@ def find_lost(statements: Sequence[str], text: str) -> tuple[str, ...]:
 
 def _keys_of(statement: str) -> _Keys:
     plain = _plain(statement)
-    exact = {_plain(name) for name in names_in(statement)} | set(_NUMBER.findall(plain))
+    exact = {_UNSURE.sub("", _plain(name)) for name in names_in(statement)} - {""} | set(_NUMBER.findall(plain))
     names = {_plain(name) for name in _NAME.findall(statement)} - exact
     stems = {word[:_STEM] for word in _WORD.findall(plain)}
     return _Keys(frozenset(exact), frozenset(names), frozenset(stems), bool(_DENIAL.search(statement)))
