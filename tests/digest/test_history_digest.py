@@ -772,3 +772,15 @@ def test_accents_that_are_characters_of_their_own_are_accents():
         "データベースではなくファイルを使う。",
     ):
         assert signs_of(unicodedata.normalize("NFD", sentence)) == signs_of(sentence)
+
+
+def test_terms_are_whole_words_where_letters_have_marks():
+    """Fragments of one letter made any two Hindi sentences alike, and a correction seemed to be about the goal."""
+    assert {"डेटाबेस", "पोर्ट", "6543"} <= terms_of("डेटाबेस का पोर्ट 6543 है।").all
+    sentence = "Die Prüfung dauert länger."
+    assert terms_of(unicodedata.normalize("NFD", sentence)).places == terms_of(sentence).places
+    goal = "कृपया गोदाम की मासिक मिलान स्क्रिप्ट दोबारा लिखिए।"
+    talk = [user(goal), assistant("OK"), user("डेटाबेस का पोर्ट 5432 है।"), assistant("OK")]
+    found = digest_messages([*talk, user("मुझसे गलती हुई, डेटाबेस का पोर्ट 6543 है।"), assistant("OK")], 600)
+    assert f"{goal}\n" in found
+    assert "5432" not in found or "(later: " in found

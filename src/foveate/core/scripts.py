@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["MARKS", "UNSPACED", "beginning_of", "whole_end"]
+__all__ = ["MARKS", "SPACED_MARKS", "UNSPACED", "beginning_of", "whole_end"]
 
-MARKS = (
+SPACED_MARKS = (
     "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\u0483-\u0489"  # all, Cyrillic
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic
@@ -15,12 +15,17 @@ MARKS = (
     "\u0a75\u0a81-\u0a83\u0abc-\u0acd\u0ae2\u0ae3\u0b01-\u0b03\u0b3c-\u0b57\u0b62\u0b63\u0b82\u0bbe-\u0bd7\u0c00-\u0c04"
     "\u0c3c-\u0c56\u0c62\u0c63\u0c81-\u0c83\u0cbc-\u0cd6\u0ce2\u0ce3\u0d00-\u0d03\u0d3b-\u0d57\u0d62\u0d63\u0d81-\u0d83"
     "\u0dca-\u0df3"  # India, Sri Lanka
-    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f35\u0f37\u0f39\u0f71-\u0f87"  # Thai to Tibetan
-    "\u102b-\u103e\u1056-\u1059\u105e-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u17b4-\u17d3"  # Burmese, Khmer
-    "\u135d-\u135f\u180b-\u180d\u3099\u309a"  # Ethiopic, Mongolian, kana
+    "\u135d-\u135f\u180b-\u180d"  # Ethiopic, Mongolian
     "\u200c\u200d"  # joiners inside of words
 )
-"""Marks that belong to the letter before them. Python's `\\w` does not match them."""
+"""Marks that belong to the letter before them, in scripts with spaces between words. Python's `\\w` lacks them."""
+
+MARKS = (
+    f"{SPACED_MARKS}\u3099\u309a"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f35\u0f37\u0f39\u0f71-\u0f87"  # Thai to Tibetan
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u17b4-\u17d3"  # Burmese, Khmer
+)
+"""The marks of all scripts."""
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"

@@ -7,20 +7,24 @@ their stems; words without meaning of their own do not count. Chinese and Japane
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from ...core.caches import cached
+from ...core.scripts import SPACED_MARKS
 from .lexicon import one_of, words
 
 __all__ = ["Terms", "kind_of_value", "shape_of_value", "terms_of"]
 
 _WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-_WORD = rf"(?:(?!{_WIDE})\w)"
-_INNER = rf"(?:(?!{_WIDE})[\w./:@#&+%'’,-])"
+_WORD = rf"(?:(?!{_WIDE})[\w{SPACED_MARKS}])"
+_INNER = rf"(?:(?!{_WIDE})[\w{SPACED_MARKS}./:@#&+%'’,-])"
 _TERM = re.compile(rf"(?P<wide>{_WIDE}+)|(?P<word>[$€£¥]?{_WORD}(?:{_INNER}*(?:{_WORD}|[%€$£¥+#]))?)|(?P<link>[=→])")
-_NARROW_TERM = re.compile(r"(?P<word>[$€£¥]?\w(?:[\w./:@#&+%'’,-]*[\w%€$£¥+#])?)|(?P<link>[=→])")
+_NARROW_TERM = re.compile(
+    rf"(?P<word>[$€£¥]?[\w{SPACED_MARKS}](?:[\w{SPACED_MARKS}./:@#&+%'’,-]*[\w{SPACED_MARKS}%€$£¥+#])?)|(?P<link>[=→])"
+)
 """A term of a text without Chinese, Japanese and Korean letters: no character is looked at twice."""
 _HAS_WIDE = re.compile(_WIDE)
 _STOP = words("""
@@ -349,7 +353,7 @@ class _Word(Struct, frozen=True, gc=False):
 @cached(8_192)  # Most words of a history are few different ones.
 def _read_word(text: str) -> _Word:
     """Return the word that a text is."""
-    plain = text.casefold().replace("’", "'").removesuffix("'s")
+    plain = unicodedata.normalize("NFC", text.casefold()).replace("’", "'").removesuffix("'s")
     if plain[0] in _AMOUNT_BEGINS and (number := _AMOUNT.fullmatch(plain)):
         plain = number[1].replace(",", "") + ("000" if number[2] else "")
     plain = _SHORT_DAYS.get(plain, plain)
