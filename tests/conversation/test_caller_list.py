@@ -476,6 +476,15 @@ def test_going_back_shows_what_later_messages_made_old(policy: str):
     assert chat.prompt(messages=back) == told(fresh, mine[:8]).prompt(messages=back)
 
 
+def test_going_back_a_little_leaves_what_stays_old():
+    """The provider's cached prefix has it so, and showing it again costs more than it helps."""
+    mine = [message for n in range(9) for message in (user(f"Step {n}."), *exchange(n, size=60))]
+    chat = told(opened(policy="keep-last-4"), mine)
+    before = texts(chat.prepare())
+    view = texts(chat.prepare(messages=[*mine[:-4], user("Do another thing.")]))
+    assert view == [*before[: len(mine) - 4], "Do another thing."]
+
+
 def test_going_back_keeps_a_written_summary_of_listed_messages():
     """It cost a model call, and is still true."""
     policy = checkpoint(trigger_at=12, keep_recent=5, template="{summary}")

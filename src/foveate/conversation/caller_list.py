@@ -352,24 +352,29 @@ class CallerList:
             if numbers := self._state.projection.summaries_of(undone):
                 edits.insert(0, Restore((), numbers, CALLER, _UNDONE))
         if changes.went_back is not None and not changes.is_compaction:
-            numbers = self._shrunk_since(history.known[changes.went_back].position)
+            numbers = self._shrunk_before(history, changes.went_back)
             edits[:0] = [Restore((), numbers, CALLER, _EARLIER)] if numbers else []
         return edits
 
-    def _shrunk_since(self, position: int) -> tuple[int, ...]:
-        """Return the edits that policies made since the reply at this position.
+    def _shrunk_before(self, history: CallerHistory, index: int) -> tuple[int, ...]:
+        """Return the edits of the newest messages before a removed reply that policies made since that reply.
 
-        They shrank messages that were old then and are the newest again. Two kinds are left out: edits by the age of a
-        message in calls, which has not changed, and summaries of an attempt, which may have cost a model call and are
-        true as long as the list has their messages.
+        These messages were old then, and are the newest again: as many as were removed. Older ones stay as they are,
+        since the cached prefix has them so. Two kinds are left out: edits by the age of a message in calls, which has
+        not changed, and summaries of an attempt, which may have cost a model call and are true as long as the list has
+        their messages.
         """
         state = self._state
-        since = number_before(state.store, state.head, position)
+        newest = {one.id for one in history.known[max(0, 2 * index - len(history.known)) : index]}
+        since = number_before(state.store, state.head, history.known[index].position)
         numbers: list[int] = []
         for _, record in state.store.records(state.head, since):
             lasting = {*MECHANISMS.values(), *(edit.policy for edit in record.edits if isinstance(edit, Task))}
             for number, edit in record.numbered() if record.author == "plan" else ():
-                if isinstance(edit, Replace | Hide | Summarize) and edit.policy not in lasting:
+                if not isinstance(edit, Replace | Hide | Summarize) or edit.policy in lasting:
+                    continue
+                place = edit.span if isinstance(edit, Summarize) else edit.target
+                if (place.last if isinstance(place, Span) else place.message) in newest:
                     numbers.append(number)
         return tuple(numbers)
 
