@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
@@ -26,11 +25,11 @@ from ..core.scripts import beginning_of
 from ..core.sizes import IMAGE_TOKENS, tokens_of
 from ..core.stamps import Lease
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
-from ..core.tool_names import add_tool_names_to
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .kinds import check_kinds
-from .leases import SYSTEM_PROMPT, check_lease, expires, merge_leases
+from .lease_levels import Due, Levels
+from .leases import SYSTEM_PROMPT
 from .placeholders import is_longer, placeholder
 
 __all__ = ["ANNOTATION", "BARE_ANNOTATION", "BARE_PREAMBLE", "BARE_STUB", "PREAMBLE", "STUB", "expire_results"]
@@ -93,7 +92,7 @@ def expire_results(
     all due edits together save this many tokens (a quarter of the characters). Raises BadSetting for values that are
     not allowed. Warns if `expiration_turns` is 0, since no model call sees such a result.
     """
-    levels = _Levels(tools, actions, default, override, prompts, system_prompt)
+    levels = Levels(tools, actions, default, override, prompts, system_prompt)
     templates = _Templates(annotation, preamble, bare_annotation, bare_preamble, stub, bare_stub)
     if type(min_gain) is not int or min_gain < 0:
         raise BadSetting(f"min_gain is {min_gain!r:.80}; allowed: tokens, a whole number of 0 or more.")
@@ -125,7 +124,7 @@ class ExpiryPolicy:
     before_calls_only: ClassVar[bool] = True
     """Whether it is left out of plans behind a reply: only the next call makes results older."""
 
-    def __init__(self, policy: Policy, levels: _Levels) -> None:
+    def __init__(self, policy: Policy, levels: Levels) -> None:
         self._policy, self._levels = policy, levels
 
     def __call__(self, view: View) -> Iterable[Edit | NeedsSummary]:
@@ -146,102 +145,7 @@ class ExpiryPolicy:
 # ------------------------------------------------------------------------------------------------------ which are due
 
 
-class _Due(NamedTuple):
-    """An entry whose lease has ended."""
-
-    entry: Entry
-    lease: Lease
-    age: int
-    """Model calls since the lease began."""
-
-    @property
-    def is_expandable(self) -> bool:
-        """Whether the model may expand the original."""
-        return self.lease.preserve_original is not False
-
-    @property
-    def length(self) -> int:
-        """Characters that are kept, or that a summary should have."""
-        return self.lease.compact_length or 0
-
-    def fill(self, template: str, length: int) -> str:
-        """Return the note for a text of `length` characters."""
-        text = placeholder(template, self.entry).replace("{kept}", str(self.length))
-        return text.replace("{length}", str(length))
-
-
-class _Levels:
-    """The leases of all levels. Raises BadSetting for values that are not allowed."""
-
-    def __init__(
-        self,
-        tools: Mapping[str, Lease],
-        actions: Mapping[str, Lease],
-        default: Lease | None,
-        override: Lease | None,
-        prompts: Collection[str] | None,
-        system_prompt: str,
-    ) -> None:
-        self._tools, self._actions = _check_leases("tools", tools), _check_leases("actions", actions)
-        # Results of native calls have the names that providers receive.
-        self._tools_by_name, self._actions_by_name = map(add_tool_names_to, (self._tools, self._actions))
-        self._default = None if default is None else check_lease("default", default)
-        self._override = None if override is None else check_lease("override", override)
-        if prompts is not None and (isinstance(prompts, str) or not all(isinstance(name, str) for name in prompts)):
-            raise BadSetting(f"prompts is {prompts!r:.80}; allowed: names of prompts, or None.")
-        if not isinstance(system_prompt, str):
-            raise BadSetting(f"system_prompt is {system_prompt!r:.80}; allowed: the name of a prompt.")
-        self._prompts = None if prompts is None else frozenset(prompts)
-        self._system_prompt = system_prompt
-        self.lease_of = lru_cache(4096)(self._merge)  # Every call needs the same few leases.
-
-    def _leases(self) -> dict[str, Lease]:
-        leases = {"override": self._override, "default": self._default}
-        for level, by_name in (("tools", self._tools), ("actions", self._actions)):
-            leases |= {f"{level}[{name!r}]": lease for name, lease in by_name.items()}
-        return {name: lease for name, lease in leases.items() if lease}
-
-    @property
-    def wants_summaries(self) -> bool:
-        """Whether a lease of these levels asks for summaries."""
-        return any(lease.compact_mode == "summary" and expires(lease) for lease in self._leases().values())
-
-    @property
-    def unseen(self) -> list[str]:
-        """The levels whose results expire before a model call sees them."""
-        at_once = {name: lease for name, lease in self._leases().items() if lease.expiration_turns == 0}
-        return [
-            name for name, lease in at_once.items() if lease.expiration_mode != "none" and not lease.disable_expiration
-        ]
-
-    def find_due(self, entry: Entry, turn: int) -> _Due | None:
-        """Return the entry with its lease if the lease has ended before this model call."""
-        age = turn - max(entry.stamp.turn, entry.renewed)
-        if age < 1 or not (entry.is_result or entry.stamp.lease):
-            return None
-        lease = self.lease_of(entry.stamp.lease, entry.tool, entry.is_result)
-        if not expires(lease) or lease.message_type == "system" or age <= (lease.expiration_turns or 0):
-            return None
-        return _Due(entry, lease, age)
-
-    def _merge(self, own: Lease | None, tool: str, is_result: bool) -> Lease:
-        levels: list[Lease | None] = [self._override, own]
-        if is_result:
-            binding, action = (own.agent_action_id, own.action_id) if own else ("", "")
-            levels += [self._tools.get(binding), self._tools_by_name.get(tool)]
-            levels += [self._actions.get(action), self._actions_by_name.get(tool), self._default]
-        elif self._override and not self._override.disable_expiration:
-            levels = [own]  # The override of a run applies to results only.
-        return merge_leases([level for level in levels if level], self._prompts, self._system_prompt)
-
-
-def _check_leases(level: str, leases: Mapping[str, Lease]) -> dict[str, Lease]:
-    if not isinstance(leases, Mapping):
-        raise BadSetting(f"{level} is {leases!r:.80}; allowed: names, each with a Lease.")
-    return {name: check_lease(f"{level}[{name!r}]", lease) for name, lease in leases.items()}
-
-
-def _may_expire(due: _Due, view: View) -> bool:
+def _may_expire(due: Due, view: View) -> bool:
     entry = due.entry
     if due.is_expandable and _is_shrunk(entry):
         return False
@@ -292,7 +196,7 @@ class _Templates(Struct, frozen=True):
             if not isinstance(getattr(self, field), str):
                 raise BadSetting(f"{field} is {getattr(self, field)!r:.80}; allowed: a text.")
 
-    def cut(self, due: _Due, text: str) -> str:
+    def cut(self, due: Due, text: str) -> str:
         """Return the beginning of a text with the annotation, or the text itself if that is not shorter."""
         if len(text) <= due.length:
             return text
@@ -300,7 +204,7 @@ class _Templates(Struct, frozen=True):
         short = beginning_of(text, due.length) + due.fill(template, len(text))
         return short if len(short) < len(text) else text
 
-    def fill_preamble(self, due: _Due, length: int) -> str:
+    def fill_preamble(self, due: Due, length: int) -> str:
         """Return the note before a summary of a text of `length` characters."""
         return due.fill(self.preamble if due.is_expandable else self.bare_preamble, length)
 
@@ -315,7 +219,7 @@ class _Step(NamedTuple):
     """Whether the view shows none of the content any more."""
 
 
-def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None], object]) -> _Step | None:
+def _expire(due: Due, templates: _Templates, on_answer: Callable[[_Step | None], object]) -> _Step | None:
     """Return the step for an entry; None if it would save nothing.
 
     `on_answer` is called with the step that a request led to, when it is answered.
@@ -343,7 +247,7 @@ def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None]
     return _Step(NeedsSummary(_summary_request(due, length), use), room // 4)
 
 
-def _remove(due: _Due, templates: _Templates) -> _Step | None:
+def _remove(due: Due, templates: _Templates) -> _Step | None:
     if due.entry.outline is None or due.entry.outline.result is None:  # No call needs an answer.
         hide = Hide(Target(due.entry.id), _NAME, _expired(due), keeps_original=due.is_expandable)
         return _Step(hide, due.entry.tokens, removes=True)
@@ -354,7 +258,7 @@ def _remove(due: _Due, templates: _Templates) -> _Step | None:
     return _replace_by_stub(due, content, stub) if is_longer(due.entry, stub) else None
 
 
-def _release(due: _Due, content: tuple[Content, ...], templates: _Templates) -> _Step:
+def _release(due: Due, content: tuple[Content, ...], templates: _Templates) -> _Step:
     """Release the original behind a short form of another policy, which may offer to expand it."""
     stub = _stub(due, templates)
     if is_longer(due.entry, stub):
@@ -362,27 +266,27 @@ def _release(due: _Due, content: tuple[Content, ...], templates: _Templates) -> 
     return _Step(_replace(due, tuple(map(_showable, content)), _expired(due)), 0, removes=True)
 
 
-def _replace_by_stub(due: _Due, content: Sequence[Content], stub: str) -> _Step:
+def _replace_by_stub(due: Due, content: Sequence[Content], stub: str) -> _Step:
     new = (Text(with_headline(due.entry, stub)),)
     return _Step(_replace(due, new, _expired(due)), _tokens(content) - _tokens(new), removes=True)
 
 
-def _stub(due: _Due, templates: _Templates) -> str:
+def _stub(due: Due, templates: _Templates) -> str:
     # The limit, not the age: the view must not depend on the call at which the plan was made.
     template = templates.stub if due.is_expandable else templates.bare_stub
     return placeholder(template, due.entry).replace("{turns}", str(due.lease.expiration_turns))
 
 
-def _expired(due: _Due) -> str:
+def _expired(due: Due) -> str:
     return EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
 
 
-def _cut_content(due: _Due, content: Sequence[Content], templates: _Templates, why: str = "") -> _Step | None:
+def _cut_content(due: Due, content: Sequence[Content], templates: _Templates, why: str = "") -> _Step | None:
     """Cut every text to its beginning. The edit is recorded even if all texts are short: it marks the lease as used."""
     return _compact(due, content, [_cut_part(part, due, templates) for part in content], _FIRST_CHARS, why)
 
 
-def _use_summary(due: _Due, content: Sequence[Content], answer: Answer, templates: _Templates) -> _Step | None:
+def _use_summary(due: Due, content: Sequence[Content], answer: Answer, templates: _Templates) -> _Step | None:
     if not answer.text:
         return _cut_content(due, content, templates, answer.error or "the summary is empty")
     summary = [Text(templates.fill_preamble(due, len(_text(content))) + answer.text)]
@@ -396,7 +300,7 @@ def _use_summary(due: _Due, content: Sequence[Content], answer: Answer, template
     return _compact(due, content, summary, _SUMMARY)
 
 
-def _compact(due: _Due, old: Sequence[Content], new: Sequence[Text | Media], way: str, why: str = "") -> _Step | None:
+def _compact(due: Due, old: Sequence[Content], new: Sequence[Text | Media], way: str, why: str = "") -> _Step | None:
     if _size(new) >= _size(old) and any(isinstance(part, Opaque) for part in old):
         return None  # The edit could not show a block that only its provider knows.
     saved = _tokens(old) - _tokens(new)
@@ -404,12 +308,12 @@ def _compact(due: _Due, old: Sequence[Content], new: Sequence[Text | Media], way
     return _Step(_replace(due, tuple(new), reason), saved)
 
 
-def _replace(due: _Due, content: tuple[Text | Media, ...], reason: str) -> Replace:
+def _replace(due: Due, content: tuple[Text | Media, ...], reason: str) -> Replace:
     is_kept = due.is_expandable
     return Replace(Target(due.entry.id), content, _NAME, reason, expandable=is_kept, keeps_original=is_kept)
 
 
-def _summary_request(due: _Due, length: int) -> SummaryRequest:
+def _summary_request(due: Due, length: int) -> SummaryRequest:
     facts = {
         "originalLength": length,
         "targetLength": due.length,
@@ -430,7 +334,7 @@ def _content(entry: Entry) -> tuple[Content, ...]:
     return tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
 
 
-def _cut_part(part: Content, due: _Due, templates: _Templates) -> Text | Media:
+def _cut_part(part: Content, due: Due, templates: _Templates) -> Text | Media:
     match part:
         case Text(text=text):
             short = templates.cut(due, text)
