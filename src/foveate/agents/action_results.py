@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -30,17 +30,16 @@ def result_message(
 
 
 def merged_message(
-    messages: Sequence[Message], leases: Sequence[Lease], failed: int, lease_that_counts: Callable[[Lease], Lease]
+    messages: Sequence[Message], leases: Sequence[Lease], counting: Sequence[Lease], failed: int
 ) -> tuple[Message, Lease]:
     """Return all results of one step as one message, with the strictest of their leases (`most_aggressive`).
 
-    `leases`: those that the agent sets. `lease_that_counts`: returns such a lease with what the policy adds to it.
+    `leases`: those that the agent sets. `counting`: the same with what the policy adds to each.
     """
     parts = [part for message in messages for part in message.parts]
     text = "\n\n".join(
         [merged_headline(failed, len(messages)), *(part.text for part in parts if isinstance(part, Text))]
     )
-    counting = [lease_that_counts(lease) for lease in leases]
     # If all results have the same lease, the levels of the policy still apply to the message.
     is_same = len({replace(lease, action_id="", agent_action_id="") for lease in counting}) == 1
     lease = leases[0] if is_same else most_aggressive(counting)

@@ -327,7 +327,10 @@ class StepLoop:
         if config.merge_results and results:
             steps: list[AgentRunStep] = yield Call(partial(self._chat.journal.steps, id, at))
             shown, leases = zip(*results, strict=True)
-            message, lease = merged_message(shown, leases, failed, self._chat._agent.lease_that_counts)
+            counting: list[Lease] = []
+            for each in leases:
+                counting.append((yield Call(partial(self._chat._agent.lease_that_counts, each))))
+            message, lease = merged_message(shown, leases, counting, failed)
             name = step_name(id, steps[0].number)  # A message names one step: the first.
             (message_id,) = yield from run.append(message, lease=lease, step=name)
             for record in steps:

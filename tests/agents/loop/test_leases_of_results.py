@@ -18,7 +18,7 @@ from foveate.policies import effective_lease
 from foveate.ports import Database
 from foveate.types import Lease
 
-from .scripts import act, done, scripted_agent, texts, think
+from .scripts import act, done, run_both, scripted_agent, texts, think
 
 
 def look() -> str:
@@ -183,7 +183,7 @@ def test_the_message_of_a_result_has_a_headline():
 def test_merged_results_without_leases_leave_it_to_the_policy():
     messages = [result_message("look", [Text("a")], "ok", n, 2) for n in (1, 2)]
     said = Lease(**NAMED)
-    message, lease = merged_message(messages, [said, said], 1, effective_lease)
+    message, lease = merged_message(messages, [said, said], [effective_lease(said)] * 2, 1)
     assert message.text == "1 of 2 failed:\n\nResult of look (1 of 2):\na\n\nResult of look (2 of 2):\na"
     assert lease == said
 
@@ -206,15 +206,13 @@ def test_an_action_can_be_a_tool_created_directly():
 )
 def test_merged_results_have_the_levels_of_the_policy_too(options: dict[str, Any], ends: int):
     look_long, other = tool(look, lease=Lease(5)), tool(look, name="other")
-    agent, model = scripted_agent(
+    _, model = run_both(
         [act("look", "other"), *[think()] * 3, done()],
         actions=[look_long, other],
         merge_results=True,
         policy="expire",
         **options,
     )
-    with agent:
-        agent.run("Go.")
     lengths = [len(texts(request)[2]) for request in model.requests[1:]]
     whole = lengths[0]
     assert lengths == [whole] * (ends - 2) + [554] * (6 - ends)
