@@ -34,6 +34,10 @@ def test_a_row_of_marks_without_end_is_cut_where_it_is_asked():
     assert (whole_end("", 5), beginning_of("abc", -1)) == (5, "")
 
 
+def test_a_letter_that_does_not_fit_is_left_out():
+    assert beginning_of("e\u0301\u0323", 1) == ""
+
+
 @pytest.mark.parametrize("piece", ["e\u0301", "क्षि", "👩🏽‍💻", "น้ำ"])
 def test_texts_are_cut_between_letters(piece):
     """What remains of each line is a row of whole pieces."""

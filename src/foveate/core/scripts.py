@@ -54,7 +54,8 @@ def whole_end(text: str, end: int) -> int:
     place = end
     while place > max(0, end - _BACK) and _is_inside(text, place):
         place -= 1
-    return place if place and not _is_inside(text, place) else end
+    is_whole = not _is_inside(text, place) if place else unicodedata.category(text[0])[0] != "M"
+    return place if is_whole else end
 
 
 def _is_inside(text: str, place: int) -> bool:
