@@ -123,9 +123,10 @@ class Comparison:
     def _went_back(self) -> int | None:
         """Return the first hidden reply, if the list ends before it or goes on with other messages."""
         hidden = [index for index in self._changes.hidden if self._history.known[index].traits.role == "assistant"]
-        first = min(hidden, default=None)
-        newest = max((index for index, _ in self._changes.shown), default=-1)
-        return first if first is not None and newest < first else None
+        if not hidden:
+            return None
+        first = min(hidden)
+        return first if all(index < first for index, _ in self._changes.shown) else None
 
     def _as_listed(self, spot: Spot) -> Spot:
         """Return the spot of a new message with its own key, although a stored reply may look like it in lists."""
