@@ -39,7 +39,7 @@ _SPOKEN, _WRITTEN = 12, 24
 _PROHIBITED = 2
 """Words that a prohibition and a confirmation share, if the second may be a newer version."""
 _FEW_TOPICS = 2
-"""Words of a clause, without values, that may have a newer version which repeats only its number or day."""
+"""Words of a clause besides its values, at most, if a newer version of it may repeat no more than its number or day."""
 _TWICE = 2
 """Sentences that begin alike, and are no formula yet."""
 _BEGINNING = 4
@@ -77,7 +77,7 @@ class Versions:
         is_cue = is_strong or (later.is_authoritative and self._announces(new))
         is_between_users = later.is_authoritative and earlier.is_authoritative
         if (is_between_users or (is_cue and later.speaker == "user")) and self._is_spoken(later, earlier):
-            pairs = [pair for pair in _clauses(old, new) if is_gone or not _is_said_of_others(*pair)]
+            pairs = [pair for pair in _clauses(old, new) if is_gone or not _are_about_two_things(*pair)]
             return max((self._of_user(old, new, *pair, is_strong, is_cue) for pair in pairs), default=0.0)
         if not is_strong and old.signs & new.signs & Sign.BINDING:
             return 0.0
@@ -183,7 +183,7 @@ class Versions:
             common = difference.common
             if not any(map(self._likeness.is_rare, common)) or (difference.is_twofold and not is_strong):
                 continue
-            if not is_gone and _is_said_of_others(old.terms, terms):
+            if not is_gone and _are_about_two_things(old.terms, terms):
                 continue
             if len(common) == 1 and (_name_others(difference, old.terms, terms) or not difference.is_sited):
                 continue
@@ -259,8 +259,11 @@ def _count_things(common: frozenset[str], terms: Terms) -> int:
     return len(common) - sum(terms.links[one][0] in common and not terms.links[one][1] for one in names)
 
 
-def _is_said_of_others(old: Terms, new: Terms) -> bool:
-    """Return whether two clauses have numbers or days in common alone, which many things have: `until January`."""
+def _are_about_two_things(old: Terms, new: Terms) -> bool:
+    """Return whether two clauses have no more than numbers or days in common, such as `until January`.
+
+    It is one thing if the older clause says little else, and the newer one changes or denies it.
+    """
     if any(kind_of_value(term) in ("name", "state") for term in (old.all & new.all) - DENIALS):
         return False
     return len(old.topic) > _FEW_TOPICS or not (_gives_other(old, new) or not new.all.isdisjoint(DENIALS))

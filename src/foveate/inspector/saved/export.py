@@ -88,7 +88,7 @@ def file_name(name: str) -> str:
 
     Letters of any script stay, as far as the file system can write them.
     """
-    plain = _REFUSED.sub(_quoted, unicodedata.normalize("NFC", name))
+    plain = _REFUSED.sub(lambda refused: _quoted(refused[0]), unicodedata.normalize("NFC", name))
     try:
         plain.encode(sys.getfilesystemencoding())
     except UnicodeEncodeError:
@@ -97,8 +97,7 @@ def file_name(name: str) -> str:
     return f"{plain or 'conversation'}.html"
 
 
-def _quoted(text: str | re.Match[str]) -> str:
-    text = text if isinstance(text, str) else text[0]
+def _quoted(text: str) -> str:
     return quote(text, safe=" ()+,=@^-", errors="replace").replace("%", "~")
 
 
