@@ -234,16 +234,51 @@ def test_a_mark_moves_to_the_message_in_its_place():
     assert sent[2]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
 
 
+MARK = {"type": "ephemeral"}
+
+
+def marked(body: dict[str, Any]) -> list[str]:
+    """Return the parts of a request with cache marks: the name of a field, or the place of a message."""
+    fields = {name: body.get(name) for name in ("system", "tools")} | dict(enumerate(body["messages"]))
+    return [str(name) for name, value in fields.items() if "cache_control" in json.dumps(value)]
+
+
 def test_requests_without_marks_are_marked_if_asked_for():
     chat, api = opened("anthropic", window=50_000), api_named("anthropic")
     items = [text_item("anthropic", "user", "Read."), *tool_turn("anthropic", 1, "Result.")]
-    body = body_of("anthropic", items, system="Be brief.")
-    sent = json.loads(WireRequest(chat, api, spaced(body), adds_marks=True).content)
-    assert sent["system"][-1]["cache_control"]
-    assert sent["messages"][-1]["content"][-1]["cache_control"]
+    body = body_of("anthropic", items, system=[{"type": "text", "text": "Be brief."}])
+    assert marked(json.loads(WireRequest(chat, api, spaced(body), adds_marks=True).content)) == ["system", "2"]
     assert WireRequest(chat, api, spaced(body)).content == spaced(body)
-    body["system"] = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+    body["system"] = [{"type": "text", "text": "Be brief.", "cache_control": MARK}]
     assert json.loads(WireRequest(chat, api, spaced(body), adds_marks=True).content) == body
+
+
+@pytest.mark.parametrize("is_text", [True, False], ids=["text", "blocks"])
+def test_loop_without_marks_is_marked_from_its_second_request_on(is_text: bool):
+    """The first request may be the only one of its conversation, and writing to the cache costs more than input."""
+    chat, api = opened("anthropic", window=500_000, expand=None), api_named("anthropic")
+    prompt: Any = "Be brief." if is_text else [{"type": "text", "text": "Be brief."}]
+    items = [text_item("anthropic", "user", "Read.")]
+    head = []
+    for number in range(1, 60):
+        sent = json.loads(WireRequest(chat, api, spaced(body_of("anthropic", items, system=prompt))).content)
+        head.append((sent["tools"], sent["system"]))
+        places = [] if number == 1 else [str(2 * number - 2)]
+        assert marked(sent)[-1:] == places
+        assert [one for one, own in zip(sent["messages"], items, strict=True) if one != own] == [
+            sent["messages"][int(place)] for place in marked(sent) if place.isdigit()
+        ]
+        assert check_body("anthropic", sent) == []
+        items += tool_turn("anthropic", number, f"Result {number}.")
+    assert {json.dumps(tools) for tools, _ in head} == {json.dumps(head[0][0])}
+    assert [system for _, system in head] == [head[0][1]] * 59 if is_text else True
+
+
+def test_client_that_marks_keeps_its_own_marks():
+    chat, api = opened("anthropic", window=50_000, expand=None), api_named("anthropic")
+    items = [text_item("anthropic", "user", "Read."), *tool_turn("anthropic", 1, "Result.")]
+    automatic = body_of("anthropic", items, cache_control=MARK)
+    assert marked(json.loads(WireRequest(chat, api, spaced(automatic)).content)) == []
 
 
 def test_media_of_results_wait_for_the_last_result_of_the_call():
@@ -404,9 +439,9 @@ def wire_body(format: str, items: list[bytes]) -> bytes:
     return spaced(fields)[:-1] + b',"' + api_named(format).messages.encode() + b'":[' + b", ".join(items) + b"]}"
 
 
-@given(conversations(), st.sampled_from(["keep-last-1", "balanced", "none"]), st.booleans())
+@given(conversations(), st.sampled_from(["keep-last-1", "balanced", "none"]), st.booleans(), st.booleans())
 def test_every_request_is_legal_and_keeps_unchanged_items(
-    conversation: tuple[str, list[bytes]], policy: str, expands: bool
+    conversation: tuple[str, list[bytes]], policy: str, expands: bool, marks: bool
 ):
     format, items = conversation
     store = MemoryStore()
@@ -415,11 +450,14 @@ def test_every_request_is_legal_and_keeps_unchanged_items(
         if b'"assistant"' in items[end - 1] or b'"function_call"' in items[end - 1]:
             continue  # A client asks after a message of its own.
         body = wire_body(format, items[:end])
+        if format == "anthropic" and marks:
+            body = b'{"cache_control" : {"type": "ephemeral"},' + body[1:]
         request = WireRequest(chat, api_named(format), body)
         assert refusals(format, request) == []
         sent = items_in(format, request.content)
         kept = [items[place] for places, _ in request.view.by_item() for place in places]
-        assert [item for item in sent if item in items] == kept or (expands and format == "openai")
+        changes = {"openai": True, "openai_responses": False, "anthropic": not marks}[format]
+        assert [item for item in sent if item in items] == kept or (expands and changes)
         if not expands and policy == "none":
             assert request.content == body
         assert WireRequest(chat, api_named(format), body).content == request.content  # A retry.

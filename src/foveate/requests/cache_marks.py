@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ..conversation.request_items import RequestItem
-from ..formats.anthropic.write import mark
+from ..formats.anthropic.write import MOST, STEP, mark
 
 __all__ = ["MARK_KEY", "add_marks", "keep_marks"]
 
@@ -43,17 +43,21 @@ def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[
             bodies[target] = msgspec.json.encode(message)
 
 
-def add_marks(system: list[Any], tools: list[Any], bodies: list[bytes]) -> None:
+def add_marks(system: list[Any], bodies: list[bytes]) -> None:
     """Mark a request of a client that marks nothing, as prompts are marked (`Conversation.prompt`)."""
-    messages = [msgspec.json.decode(body) for body in bodies]
-    for message in messages:
+    newest: list[dict[str, Any]] = []  # Older messages get no mark, so they are not read.
+    blocks = 0
+    while len(newest) < len(bodies) and blocks < STEP * MOST:
+        message = msgspec.json.decode(bodies[-1 - len(newest)])
         if isinstance(message.get("content"), str):
             message["content"] = [{"type": "text", "text": message["content"]}]
-    before = [msgspec.json.encode(message) for message in messages]
-    mark(system, tools, messages)
-    for number, message in enumerate(messages):
-        if (marked := msgspec.json.encode(message)) != before[number]:
-            bodies[number] = marked
+        blocks += len(message["content"]) if message.get("clear_at") is None else 0
+        newest.insert(0, message)
+    before = [msgspec.json.encode(message) for message in newest]
+    mark(system, [], newest)
+    for place, message in enumerate(newest, len(bodies) - len(newest)):
+        if (marked := msgspec.json.encode(message)) != before[place - len(bodies)]:
+            bodies[place] = marked
 
 
 def _marks(value: Any) -> list[Any]:

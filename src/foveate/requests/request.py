@@ -82,8 +82,9 @@ class WireRequest:
     ) -> None:
         """Take over the list of messages in a request, and plan.
 
-        `content`: the body of the request, or what is known of it already. `adds_marks`: mark requests for
-        Anthropic's cache if the client marks none. `window`: as for `Conversation.prepare`.
+        `content`: the body of the request, or what is known of it already. `adds_marks`: mark every request for
+        Anthropic's cache if the client marks none. Without it, only requests that offer `expand` are marked, behind the
+        first reply. `window`: as for `Conversation.prepare`.
 
         Raises BadInput for a request whose messages cannot be replaced, ValueError for a body that is no JSON object,
         KeyError for one without messages, and what `Conversation.prepare` raises. The request can then be sent as it

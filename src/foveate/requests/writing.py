@@ -48,10 +48,10 @@ class RequestWriter:
         fields = dict[str, bytes](self._body.fields)
         request = chat.request_items(view)
         offers, needs = chat.answers(TOOL), chat.needs
-        is_own = self._is_own(request)
+        is_own, adds_marks = self._is_own(request), self._needs_marks(view, offers)
         if is_own and not offers:
             needs = needs if request.is_edited else Needs()  # Nothing before any reasoning was ever changed.
-            if not needs and not self._adds_marks:
+            if not needs and not adds_marks:
                 return WrittenRequest(self._body.content, (), request.tokens_history)
         raws, items = self._raws, list(request.items)
         if any(len(item.places) > 1 for item in items):
@@ -65,9 +65,9 @@ class RequestWriter:
                 fields["system"] = _with_blocks(fields.get("system"), bodies.pop(0))
         if offers:
             self._offer_expand(fields, bodies)
-        if self._adds_marks and self._api.format == "anthropic" and MARK_KEY not in self._body.content:
+        if adds_marks:
             _mark(fields, bodies)
-        if self._body.items is not None or not is_own or offers or self._adds_marks:
+        if self._body.items is not None or not is_own or offers:
             lists = {self._api.messages: bodies}
         for key, value in needs.options.items():
             own = {key: json_value(fields[key])} if key in fields else {}
@@ -79,6 +79,16 @@ class RequestWriter:
         if any(item.body for item in request.items):
             return False
         return [place for item in request.items for place in item.places] == list(range(len(self._raws)))
+
+    def _needs_marks(self, view: View, offers: bool) -> bool:
+        """Return whether to mark the request for Anthropic's cache, since its client marks none.
+
+        Writing to the cache costs a quarter more than plain input, so it pays only if a later request reads it. The
+        first request of a conversation may be its only one. Behind a reply of a model with tools, another soon follows.
+        """
+        if self._api.format != "anthropic" or MARK_KEY in self._body.content:
+            return False
+        return self._adds_marks or (offers and any(entry.message.role == "assistant" for entry in view.entries))
 
     def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
         """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
@@ -139,11 +149,9 @@ def _with_instruction(raw: bytes | None) -> bytes:
 
 
 def _mark(fields: dict[str, bytes], bodies: list[bytes]) -> None:
-    """Mark the request for Anthropic's cache."""
+    """Mark the request for Anthropic's cache. The tools do not change, nor does a system prompt that is a text."""
     prompt = json_value(fields.get("system"))
-    system = [{"type": "text", "text": prompt}] if isinstance(prompt, str) and prompt else prompt or []
-    tools = json_value(fields.get("tools")) or []
-    add_marks(system, tools, bodies)
-    for key, value in (("system", system), ("tools", tools)):
-        if any(block.get("cache_control") for block in value):
-            fields[key] = msgspec.json.encode(value)
+    system = prompt if isinstance(prompt, list) else []
+    add_marks(system, bodies)
+    if system:
+        fields["system"] = msgspec.json.encode(system)

@@ -69,7 +69,7 @@ def anthropic_response(reply: Message, number: int, billed: Billed, request: Map
                 content.append({"signature": signature, "thinking": text, "type": "thinking"})
     for call in reply.calls:
         arguments = json.loads(call.arguments)
-        content.append({"id": call.call_id, "caller": None, "input": arguments, "name": call.name, "type": "tool_use"})
+        content.append({"id": call.call_id, "input": arguments, "name": call.name, "type": "tool_use"})
     usage = {
         "cache_creation_input_tokens": billed.written,
         "cache_read_input_tokens": billed.read,
