@@ -127,12 +127,31 @@ def test_pattern_that_compiles_slowly_is_refused():
         list(find("a" * 501, "a"))
 
 
-@pytest.mark.parametrize("pattern", ["(?R)", "a(?0)?", "(a(?1)?)", "(?P<n>a(?&n)?)", "(?P<n>a(?P>n)?)"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(?R)", "a(?0)?", "(a(?1)?)", "(?P<n>a(?&n)?)", "(?P<n>a(?P>n)?)"),
+        *(r"\[(?R)]?", r"[\\](?R)]?", "[^]a](?R)]?", "[[a](?R)]?", "(?#[)(?R)?(?#])"),
+    ],
+)
 def test_recursive_pattern_is_refused_before_it_takes_memory(pattern):
     """`(?R)` takes 0.8 GB within the second that a pattern may take."""
     with pytest.raises(BadInput, match="refers to itself"):
         next(find(pattern, "aaa"))
     assert list(find(r"\(?R", "R")) == [(0, 1)]
+
+
+@pytest.mark.parametrize("pattern", ["[(?1]", "[](?R)]", r"[^\](?R)]", r"[\\](?:[(?&n)])?", "[{99999}]", "(?#(?R)a"])
+def test_set_of_characters_may_look_like_a_reference_or_a_count(pattern):
+    text = "R(?1)&n\\a]{9}"
+    assert list(find(pattern, text)) == [match.span() for match in re.finditer(pattern, text)]
+
+
+@pytest.mark.parametrize("pattern", ["(?x)(?P<n>a(?P >n)?)", "(?x:(a{10000 }){1000 })", "a(?ix)#[\n(?R)?#]"])
+def test_pattern_with_the_flag_x_is_refused(pattern):
+    """White space hid its references and counts."""
+    with pytest.raises(BadInput, match="flag x"):
+        next(find(pattern, "aaa"))
 
 
 @pytest.mark.parametrize("pattern", ["(?r)b", "(?ri)B", "a|(?r:b)"])

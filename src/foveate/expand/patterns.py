@@ -21,7 +21,11 @@ MAX_LENGTH = 500
 _MAX_REPETITIONS = 10_000
 """Limit of the product of all repetition counts in a pattern: each is compiled that often."""
 
-_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|\d|[+-]\d|&|P>)")
+_LITERAL = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*", re.DOTALL)
+"""An escaped character, a set or a comment, in which parentheses and braces mean themselves."""
+_VERBOSE = re.compile(r"\(\?[A-Za-z01]*x")
+"""The flag x. With it, white space and comments may stand within a reference or a count."""
+_RECURSION = re.compile(r"\(\?(?:R|\d|[+-]\d|&|P>)")
 """A reference of a pattern to itself or to one of its groups: memory that it takes has no limit."""
 _REPEATED = re.compile(r"\{(\d*),?(\d*)\}")
 
@@ -37,9 +41,12 @@ def find(pattern: str, text: str, seconds: float = SECONDS) -> Iterator[tuple[in
         raise MissingExtra("Expanding by a pattern", "expand") from error
     if len(pattern) > MAX_LENGTH:
         raise BadInput(f"A pattern has {MAX_LENGTH} characters at most; this one has {len(pattern):,}.")
-    if _RECURSION.search(pattern):
+    syntax = _LITERAL.sub(".", pattern)
+    if _VERBOSE.search(syntax):
+        raise BadInput("The pattern has the flag x, which ignores white space. Leave out the flag and the white space.")
+    if _RECURSION.search(syntax):
         raise BadInput("The pattern refers to itself, as (?R) does. Write out what it repeats.")
-    counts = (max(1, *(int(number[:9] or 1) for number in ends)) for ends in _REPEATED.findall(pattern))
+    counts = (max(1, *(int(number[:9] or 1) for number in ends)) for ends in _REPEATED.findall(syntax))
     if prod(counts) > _MAX_REPETITIONS:
         raise BadInput("The pattern repeats too often. Use * or + instead of large numbers.")
     try:
