@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
+from foveate.cli.options import command_line
 from foveate.core.edits import Replace, Target
 from foveate.core.messages import Text, user
 from foveate.core.runs import AgentRun
@@ -116,6 +118,21 @@ def test_verify_reports_text_derived_from_erased_messages(db):
         "1 conversation verified: something is wrong with 1.\n"
     )
     assert db("verify", "one") == "1 conversation verified: all is well.\n"
+
+
+def test_erase_names_the_given_store_in_its_advice(db, here, monkeypatch):
+    monkeypatch.delenv("FOVEATE_STORE")
+    Path("chat.db").rename("a chat.db")
+    output = db("erase", "one", "m2", "--yes", "--store", "a chat.db")
+    advised = output.partition("Now run: ")[2]
+    assert advised == "foveate db vacuum --store 'a chat.db'\n"
+    assert db(*shlex.split(advised)[2:]) == "The database is vacuumed.\n"
+
+
+def test_erase_hides_the_password_in_its_advice():
+    assert command_line("db", "vacuum", store="postgresql://ann:secret@h/d") == (
+        "foveate db vacuum --store 'postgresql://ann:***@h/d'"
+    )
 
 
 def test_vacuum_makes_the_file_smaller(db, here):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from contextlib import closing
 
@@ -93,13 +94,24 @@ def test_show_lists_the_conversations_of_a_database(run, tmp_path):
             chat.record(foveate.assistant("So you are."))
     assert run("show", db) == (
         0,
-        f"{db}: 2 conversations\n  first\n  second\nShow one: foveate show {db} 'first'\n",
+        f"{db}: 2 conversations\n  first\n  second\nShow one: foveate show {db} first\n",
         "",
     )
     code, out, _ = run("show", db, "second")
     assert code == 0
     assert out.splitlines()[:4] == ["second  call 1 of 1", "", "m1  user · 8 tokens", "  │ I am the second."]
     assert "window" not in out
+
+
+def test_show_advises_a_command_that_finds_the_conversation(run, tmp_path):
+    db = tmp_path / "my chats.db"
+    name, tenant = "ann's trip", "acme"
+    options = foveate.Options(tenant=tenant)
+    foveate.open_conversation(name, store=f"sqlite:///{db}", window=1000, options=options).close()
+    advised = run("show", db, "--tenant", tenant)[1].partition("Show one: ")[2]
+    code, out, err = run(*shlex.split(advised)[1:])
+    assert (code, err) == (0, "")
+    assert out.startswith(name)
 
 
 def test_show_takes_a_file_or_a_url(run, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from inspect import getdoc
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EngineOption",
     "Provider",
+    "command_line",
     "description",
     "handle_of",
     "policies_of",
@@ -46,6 +48,18 @@ def handle_of(text: str) -> str:
 def store_url(store: str) -> str:
     """Return the URL of a store that is named by a URL or by the path of a SQLite file."""
     return store if _URL.match(store) else f"sqlite:///{store}"
+
+
+def command_line(*words: str, store: str | None = None, tenant: str | None = None) -> str:
+    """Return a command of foveate for the user to copy, quoted for the shell. A password of the store is hidden.
+
+    `store`, `tenant`: the options of the present command, for one on the same conversations.
+    """
+    from ..stores import without_password
+
+    options = {"--store": store, "--tenant": tenant}
+    given = [text for name, value in options.items() if value is not None for text in (name, value)]
+    return shlex.join(("foveate", *words, *map(without_password, given)))
 
 
 def store_file(url: str) -> Path | None:

@@ -11,7 +11,7 @@ import msgspec
 from cyclopts import Parameter
 
 from ..errors import BadSetting, NoSuchConversation
-from .options import Provider, policies_of, settings_of, store_of
+from .options import Provider, command_line, policies_of, settings_of, store_of
 
 if TYPE_CHECKING:
     from .. import Conversation
@@ -133,7 +133,7 @@ def _list(url: str, name: str, tenant: str, as_json: bool) -> int:
         depth = sum(ancestor in known for ancestor in ancestors(title))
         say(f"  {'  ' * depth}{title}")
     if names:
-        say(f"Show one: foveate show {without_password(name)} {names[0]!r}")
+        say(f"Show one: {command_line('show', without_password(name), names[0], tenant=tenant or None)}")
     return 0
 
 
@@ -145,8 +145,8 @@ def _stored(url: str, title: str, name: str, provider: Provider, tenant: str) ->
 
     with closing(open_store(readable(url))) as store:
         if name not in store.names(tenant):
-            title = without_password(title)
-            raise NoSuchConversation(name, f"{title}; foveate show {title} lists the conversations")
+            advice = command_line("show", without_password(title), tenant=tenant or None)
+            raise NoSuchConversation(name, f"{without_password(title)}; {advice} lists the conversations")
         # `off`: plan and write nothing. `expand`: show the texts of the newest request.
         options: dict[str, Any] = {"store": store, "format": provider, "policy": "off", "expand": True}
         chat = open_conversation(name, **options, options=Options(tenant=tenant))

@@ -17,9 +17,9 @@ from ...core.retention import Age, read_rule
 from ...errors import BadSetting, ConflictError, UnknownHandle
 from ...ports import Database, Erasure, wall_clock
 from ...replay.numbers import count
-from ..options import handle_of
+from ..options import command_line, handle_of
 from ..text import one_line
-from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, opened, print_json
+from .target import NOWHERE, AsJson, Where, no_conversations, opened, print_json
 
 if TYPE_CHECKING:
     from ...conversation.retention import RetentionReport
@@ -68,7 +68,7 @@ def erase(
         raise BadSetting("Name a conversation to erase, or use --everything for all conversations of the tenant.")
     with opened(where) as (store, tenant):
         if everything and not store.names(tenant):
-            raise BadSetting(NO_CONVERSATIONS)
+            raise BadSetting(no_conversations(where))
         if not yes:
             subject = _preview(store, tenant, conversation, handles)
             raise BadSetting(f"{subject} would be erased permanently. Repeat the command with --yes to erase them.")
@@ -90,7 +90,8 @@ def erase(
         )
         messages, *derived = [plural(number, noun) for number, noun in counts if number or noun == "message"]
         also = f", and {' and '.join(derived)} derived from them" if derived else ""
-        say(f"{messages} erased{also}. Now run: foveate db vacuum" if done else "There was nothing left to erase.")
+        advice = command_line("db", "vacuum", store=where.store)
+        say(f"{messages} erased{also}. Now run: {advice}" if done else "There was nothing left to erase.")
     return 0
 
 
@@ -177,7 +178,7 @@ def age(
         except ConflictError as error:
             conflict = error
     if not as_json:
-        _print_age(done, ages, yes)
+        _print_age(done, ages, yes, where)
     if conflict:
         raise conflict
     return 0
@@ -214,7 +215,7 @@ def _each(
             yield tenant, run
 
 
-def _print_age(done: Sequence[RetentionReport], ages: Sequence[Age], yes: bool) -> None:
+def _print_age(done: Sequence[RetentionReport], ages: Sequence[Age], yes: bool, where: Where) -> None:
     from ..output import print_table, say
 
     touched = sum(bool(run.messages or run.runs) for run in done)
@@ -236,13 +237,14 @@ def _print_age(done: Sequence[RetentionReport], ages: Sequence[Age], yes: bool) 
     if waits:
         say("Waiting: " + ", ".join(f"{count(number)} {why}" for why, number in sorted(waits.items())) + ".")
     if not done:
-        say(NO_CONVERSATIONS)
+        say(no_conversations(where))
     elif not touched:
         say(f"Nothing to erase in {plural(len(done), 'conversation')}.")
     elif yes:
         erased, released = sum(part.messages for run in done for part in run.erased), messages["plugin_blocks"]
         parts = [f"{plural(erased, 'message')} erased"] if erased or not released else []
         parts += [f"blocks in {plural(released, 'message')} released"] if released else []
-        say(f"{', '.join(parts)} in {plural(touched, 'conversation')}. Now run: foveate db vacuum")
+        advice = command_line("db", "vacuum", store=where.store)
+        say(f"{', '.join(parts)} in {plural(touched, 'conversation')}. Now run: {advice}")
     else:
         say(f"In {plural(touched, 'conversation')}. Repeat the command with --yes to erase them permanently.")

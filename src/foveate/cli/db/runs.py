@@ -15,6 +15,7 @@ from ...core.runs import AgentRun, AgentRunStep
 from ...core.stamps import Usage
 from ...errors import BadSetting, NoSuchConversation
 from ...ports import Database, Head
+from ..options import command_line
 from ..text import brief, one_line, shortened
 from .target import NOWHERE, AsJson, Where, opened, print_json
 
@@ -70,7 +71,7 @@ def show_run(
     """
     with opened(where, reads=True) as (store, tenant):
         head = store.open(tenant, conversation, create=False)
-        selected = _run_of(store, head, run)
+        selected = _run_of(store, head, run, where)
         steps = store.steps(head, selected.id)
         places = store.locate(head, [step.message for step in steps if step.message])
         inner = {step.number: name for step in steps if (name := _inner(store, tenant, selected, step))}
@@ -78,11 +79,11 @@ def show_run(
     if as_json:
         print_json([_plain(selected), *steps])
     else:
-        _print(selected, total, steps, places, inner, full)
+        _print(selected, total, steps, places, inner, full, where)
     return 0
 
 
-def _run_of(store: Database, head: Head, id: str) -> AgentRun:
+def _run_of(store: Database, head: Head, id: str, where: Where) -> AgentRun:
     runs = store.runs(head)
     matches = [run for run in runs if run.id == id] or [run for run in runs if id and run.id.startswith(id)]
     if len(matches) == 1:
@@ -90,7 +91,11 @@ def _run_of(store: Database, head: Head, id: str) -> AgentRun:
     if matches:
         ids = ", ".join(run.id for run in matches[:5]) + ", ..." * (len(matches) > 5)
         raise BadSetting(f"{len(matches)} runs of {head.name!r} begin with {id!r}: {ids}.")
-    raise BadSetting(f"There is no run {id!r} in {head.name!r}. List them: foveate db run list {head.name}")
+    raise BadSetting(f"There is no run {id!r} in {head.name!r}. List them: {_list_command(head.name, where)}")
+
+
+def _list_command(conversation: str, where: Where) -> str:
+    return command_line("db", "run", "list", conversation, store=where.store, tenant=where.tenant)
 
 
 def _inner(store: Database, tenant: str, run: AgentRun, step: AgentRunStep) -> str:
@@ -109,6 +114,7 @@ def _print(
     places: dict[str, int],
     inner: dict[int, str],
     full: bool,
+    where: Where,
 ) -> None:
     """Print a run. `total`: with its sub-agents. `inner`: their conversations, by step."""
     from ..output import heading, say
@@ -134,7 +140,7 @@ def _print(
         _print_text("out", step.output, full)
         _print_text("error", step.error, full)
         if step.number in inner:
-            say(f"  steps of the sub-agent: foveate db run list {inner[step.number]}")
+            say(f"  steps of the sub-agent: {_list_command(inner[step.number], where)}")
     if not steps:
         say("This run has no steps.")
 

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from ...errors import BadSetting, FoveateError
 from ...ports import Database
 from ..files import remove_database
-from ..options import settings_of, store_url
+from ..options import command_line, settings_of, store_url
 from ..text import write_json
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOWHERE",
-    "NO_CONVERSATIONS",
     "AsJson",
     "Url",
     "Where",
     "check_exists",
     "check_names",
     "located",
+    "no_conversations",
     "opened",
     "print_json",
 ]
@@ -51,7 +51,10 @@ class Where:
 
 NOWHERE = Where()
 
-NO_CONVERSATIONS = "This tenant has no conversations. foveate db tenants lists the tenants."
+
+def no_conversations(where: Where) -> str:
+    """Return the message for a tenant without conversations: its name may be misspelt."""
+    return f"This tenant has no conversations. {command_line('db', 'tenants', store=where.store)} lists the tenants."
 
 
 @contextmanager

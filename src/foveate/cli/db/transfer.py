@@ -18,6 +18,7 @@ from ...ops.archive import backup as back_up
 from ...ops.archive import find_unfinished as list_unfinished
 from ...ops.archive.check import Conflicts
 from ...replay.numbers import count
+from ..options import command_line
 from ..output import status_line
 from ..text import one_line
 from .target import NOWHERE, AsJson, Url, Where, check_names, located, opened, print_json
@@ -144,7 +145,7 @@ def unfinished(
     if not imports:
         say("There are no unfinished imports.")
     elif drop:
-        say("Deleted. Now run: foveate db vacuum")
+        say(f"Deleted. Now run: {command_line('db', 'vacuum', store=where.store)}")
     return 0
 
 

@@ -17,7 +17,7 @@ from ...replay.numbers import count
 from ..files import read_text
 from ..output import status_line
 from ..text import one_line, printable, write_json
-from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, check_names, opened, print_json
+from .target import NOWHERE, AsJson, Where, check_names, no_conversations, opened, print_json
 
 __all__ = ["head", "verify"]
 
@@ -66,7 +66,7 @@ def verify(
             for note in () if as_json else result.notes:
                 say(f"{_label(result, tenant)}: {printable(note)}." if result.name else printable(note))
     if where.tenant and not (conversations or heads or sums.conversations or sums.strays):
-        raise BadSetting(NO_CONVERSATIONS)  # The name of the tenant may be misspelt.
+        raise BadSetting(no_conversations(where))  # The name of the tenant may be misspelt.
     if not as_json:
         if erased:
             say(f"{plural(sums.erased, 'message')} erased.")
