@@ -166,7 +166,7 @@ def test_an_upstream_is_a_provider_or_a_url():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--host", "0.0.0.0"], "clients need a token"),
+        (["--host", "0.0.0.0"], "Set FOVEATE_PROXY_TOKEN to a random text of at least 16 characters, or use"),
         (["--workers", "2", "--store", "memory:"], "Workers cannot share a store in memory"),
         (["--workers", "0"], "--workers must be at least 1, not 0."),
         (["--port", "70000"], "--port must be a port, not 70000."),

@@ -59,8 +59,8 @@ def proxy(
     port
         The port to listen at (default: 8787).
     host
-        The address to listen at (default: 127.0.0.1). Any other than this computer's needs a token, in the variable
-        FOVEATE_PROXY_TOKEN or with --tokens. Clients send it in the header x-foveate-token.
+        The address to listen at (default: 127.0.0.1). Any other than this computer's needs a token of at least 16
+        characters, in the variable FOVEATE_PROXY_TOKEN or with --tokens. Clients send it in the header x-foveate-token.
     store
         Where conversations are stored: a SQLite file or a URL (default: a file in your data folder).
     policy
@@ -95,7 +95,7 @@ def proxy(
         raise BadSetting(f"--port must be a port, not {port}.")
     try:
         from ..proxy.server import check_start, serve
-        from ..proxy.settings import TOKEN, ProxySettings, read_tokens, upstreams_of
+        from ..proxy.settings import LEAST_TOKEN, TOKEN, ProxySettings, read_tokens, upstreams_of
         from ..proxy.wrap import upstream_of
         from ..proxy.wrap import wrap as run_wrapped
         from ..requests.access import is_loopback
@@ -108,8 +108,8 @@ def proxy(
     keys = {} if wrap else read_tokens(tokens, os.environ.get(TOKEN, ""), settings["tenant"])
     if not keys and not is_loopback(host):
         raise BadSetting(
-            f"Other computers reach {host}, so clients need a token. Set {TOKEN} to a long random text, or use "
-            f"--tokens FILE."
+            f"Other computers reach {host}, so clients need a token. Set {TOKEN} to a random text "
+            f"of at least {LEAST_TOKEN} characters, or use --tokens FILE."
         )
     url = choose_store(store, settings)
     if workers > 1 and url.startswith("memory:"):

@@ -14,13 +14,13 @@ import msgspec
 from ..errors import BadSetting
 from ..requests.access import token_key
 
-__all__ = ["TOKEN", "ProxySettings", "read_tokens", "upstreams_of"]
+__all__ = ["LEAST_TOKEN", "TOKEN", "ProxySettings", "read_tokens", "upstreams_of"]
 
 TOKEN: Final = "FOVEATE_PROXY_TOKEN"
 """The environment variable with the token that clients of other computers send."""
 _SETTINGS: Final = "FOVEATE_PROXY_SETTINGS"
 """The environment variable with the settings of a worker, as JSON."""
-_LEAST_TOKEN: Final = 16
+LEAST_TOKEN: Final = 16
 """Characters of a token."""
 _PROVIDERS: Final = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
 
@@ -103,10 +103,8 @@ def read_tokens(file: Path | None, token: str, tenant: str) -> dict[str, str]:
             if words and len(words) != 2:
                 raise BadSetting(f"{file}, line {number}: write a tenant and its token, separated by a space.")
             pairs += [(words[0], words[1])] if words else []
-    if short := [owner for owner, secret in pairs if len(secret) < _LEAST_TOKEN]:
-        raise BadSetting(
-            f"The token of {short[0] or 'the proxy'} is too short. Use at least {_LEAST_TOKEN} characters."
-        )
+    if short := [owner for owner, secret in pairs if len(secret) < LEAST_TOKEN]:
+        raise BadSetting(f"The token of {short[0] or 'the proxy'} is too short. Use at least {LEAST_TOKEN} characters.")
     keys = {token_key(secret): owner for owner, secret in pairs}
     if len(keys) < len(pairs):
         raise BadSetting("Two tenants have the same token. Give each one its own.")
