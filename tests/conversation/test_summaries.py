@@ -87,7 +87,7 @@ def test_attempt_is_recorded_before_the_request():
         (RuntimeError("no quota"), "the summarizer raised RuntimeError: no quota"),
         ("", "the summarizer returned nothing"),
         ('{"summary": " "}', "the summarizer returned nothing"),
-        (None, "the summarizer returned NoneType, not text"),
+        (None, "the summarizer returned NoneType, not text: return the summary itself as a str"),
         (ValueError("no \ud83d"), "the summarizer raised ValueError: no \ufffd"),
         (NoSummary(("m: no \ud83d",)), "no summary was accepted: m: no \ufffd"),
     ],

@@ -70,7 +70,7 @@ def talked(policy: Any, summarizer: Any, turns: int = 12, **options: Any) -> Con
         (COMPACT, declines, "tale: compact has no summary: declines: it declines. "),
         (COMPACT, gone, "tale: compact has no summary: m: HTTP 503; n: HTTP 504. "),
         (EXPIRE, lambda request: "", "tale: expire has no summary: the summarizer returned nothing. "),
-        (EXPIRE, lambda request: 7, "tale: expire has no summary: the summarizer returned int, not text. "),
+        (EXPIRE, lambda request: 7, "tale: expire has no summary: the summarizer returned int, not text: return "),
         (EXPIRE, goes_on, "tale: expire did not use a summary: summarizer: the summary is no shorter"),
         (COMPACT, goes_on, "tale: compact did not use a summary: summarizer: no progress: the summary is not shorter"),
         (CHECKPOINT, goes_on, "tale: checkpoint did not use a summary: the summary is not shorter"),

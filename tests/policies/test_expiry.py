@@ -285,7 +285,7 @@ def raising(request: SummaryRequest) -> str:
         (raising, None, "the summarizer raised ConnectionError: no network"),
         (lambda request: "  ", None, "the summarizer returned nothing"),
         (lambda request: '{"summary": ""}', None, "the summarizer returned nothing"),
-        (lambda request: 7, None, "the summarizer returned int, not text"),
+        (lambda request: 7, None, "the summarizer returned int, not text: return the summary itself as a str"),
         (None, None, "there is no summarizer"),
         (lambda request: "Short.", ["of something else"], "no prompt of a name that was given"),
     ],

@@ -90,10 +90,11 @@ def test_dropped_sentences_are_reported_with_the_summary():
     )
 
 
-@pytest.mark.parametrize("returned", [None, 7, b"text"])
+@pytest.mark.parametrize("returned", [None, 7, b"text", {"summary": "text"}])
 def test_an_answer_that_is_no_text_is_refused(returned: Any):
     told: Any = fallback(lambda request: returned, good)
-    assert told(REQUEST).refused == (f"summarizer: it returned {type(returned).__name__}, not text",)
+    why = f"it returned {type(returned).__name__}, not text: return the summary itself as a str"
+    assert told(REQUEST).refused == (f"summarizer: {why}",)
 
 
 def test_a_summarizer_that_hangs_is_abandoned():

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..core.edits import Task
 from ..core.planner import Plan
-from ..core.summaries import Answer, Summary, SummaryRequest, read_answer, replace_surrogates
+from ..core.summaries import Answer, Summary, SummaryRequest, not_text, read_answer, replace_surrogates
 from ..errors import NoSummary
 from ..policies.binding import with_statements
 from ..policies.summary_input import with_digest_of_left_out
@@ -123,7 +123,7 @@ def _answer_in(text: Any) -> Answer:
         return Answer(error="the summarizer must be awaited, which only an async conversation can do")
     summary = text if isinstance(text, Summary) else Summary(text) if isinstance(text, str) else None
     if summary is None:
-        return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
+        return Answer(error=f"the summarizer {not_text(text)}")
     written = read_answer(summary.text)
     error = "" if written else "the summarizer returned nothing"
     return Answer(written, error, replace_surrogates(summary.by), tuple(map(replace_surrogates, summary.refused)))

@@ -18,7 +18,16 @@ from msgspec import Struct
 from .edits import Edit, Task
 from .messages import Message
 
-__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "When", "read_answer", "replace_surrogates"]
+__all__ = [
+    "Answer",
+    "NeedsSummary",
+    "Summary",
+    "SummaryRequest",
+    "When",
+    "not_text",
+    "read_answer",
+    "replace_surrogates",
+]
 
 When = Literal["now", "soon", "ahead"]
 """How long an answer may take. `now`: the plan waits for it. `soon`: needed now, but the plan waits only if the view
@@ -148,6 +157,11 @@ def read_answer(text: str) -> str:
         if isinstance(value, dict) and isinstance(value.get("summary"), str):
             return replace_surrogates(str(value["summary"])).strip()
     return plain
+
+
+def not_text(answer: object) -> str:
+    """Return the reason to refuse a summarizer's answer that is neither a text nor a Summary."""
+    return f"returned {type(answer).__name__}, not text: return the summary itself as a str"
 
 
 def replace_surrogates(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import NamedTuple
 
-from ..core.summaries import Summary, SummaryRequest, read_answer
+from ..core.summaries import Summary, SummaryRequest, not_text, read_answer
 from ..errors import BadSetting, NoSummary
 from ..ports import Summarizer
 from .timeout import await_with_timeout, call_with_timeout, check_timeout, close_with
@@ -136,7 +136,7 @@ class _Judged(NamedTuple):
 def _judged(summarizer: Summarizer, answer: object, request: SummaryRequest, *, measures: bool) -> _Judged:
     name = name_of(summarizer)
     if not isinstance(answer, str | Summary):
-        return _Judged(None, (f"{name}: it returned {type(answer).__name__}, not text",))
+        return _Judged(None, (f"{name}: it {not_text(answer)}",))
     before = answer.refused if isinstance(answer, Summary) else ()
     by = (answer.by if isinstance(answer, Summary) else "") or name
     text = read_answer(_text(answer))
