@@ -15,11 +15,16 @@ import pytest
 pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
+import psycopg
+from procrastinate import PsycopgConnector
+from waiting import until
+
 from foveate import open_conversation
 from foveate.core.edits import Summarize
 from foveate.errors import StoreError
 from foveate.open import grouped
 from foveate.ops.worker import Worker, enqueue, job_states
+from foveate.ops.worker import worker as module
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
 
@@ -81,6 +86,33 @@ def is_done(url: str) -> bool:
         return all(job.state in ("done", "failed") for job in job_states(url))
     except StoreError:
         return False
+
+
+def test_idle_worker_stops_although_the_database_is_away(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a database each statement waits for one, also those with which a worker signs off."""
+    monkeypatch.setattr(module, "PsycopgConnector", lambda **options: PsycopgConnector(**{**options, "timeout": 9e9}))
+    monkeypatch.setattr(module, "_AWAY_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_END_SECONDS", 9e9)
+
+    async def main() -> None:
+        with Worker(server.url(), summarizer="digest", policy="none") as worker:
+            task = asyncio.create_task(worker.run_async(signals=False))
+            await asyncio.to_thread(until, lambda: is_registered(server.url()))
+            server.crash()
+            task.cancel()
+            done, _ = await asyncio.wait({task}, timeout=60)
+            assert done == {task}
+            assert isinstance(task.exception(), StoreError)
+
+    asyncio.run(main())
+
+
+def is_registered(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        try:
+            return connection.execute("SELECT count(*) > 0 FROM procrastinate_workers").fetchone() == (True,)
+        except psycopg.errors.UndefinedTable:
+            return False
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import psycopg
 from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
 from procrastinate.connector import BaseAsyncConnector
 from procrastinate.exceptions import ConnectorException
@@ -46,6 +47,8 @@ _SILENT = logging.NullHandler()
 _KEPT_HOURS = 7 * 24
 """Hours for which ended jobs are kept."""
 _POLL_SECONDS = 5.0
+_AWAY_SECONDS = 5.0
+"""Seconds without a connection after which a worker that ends stops waiting for the database."""
 _END_SECONDS = 30.0
 """Seconds for procrastinate to store all states, after the patience with running jobs."""
 
@@ -172,7 +175,7 @@ class Worker:
                     ends = asyncio.Event()
                     rescuing = asyncio.create_task(self._rescue_regularly(app, ends), name="foveate rescue")
                     try:
-                        await self._work(app, asked, lost, once=once)
+                        await self._work(app, connector, asked, lost, once=once)
                     finally:
                         ends.set()
                         await _end(rescuing)
@@ -192,7 +195,9 @@ class Worker:
         self._begun += 1
         return run_job(store, job, self._settings, is_last=is_last, ages=self._ages)
 
-    async def _work(self, app: App, asked: asyncio.Event, lost: asyncio.Event, *, once: bool) -> None:
+    async def _work(
+        self, app: App, connector: PsycopgConnector, asked: asyncio.Event, lost: asyncio.Event, *, once: bool
+    ) -> None:
         """Run jobs until `asked` to stop or, with `once`, until none waits. `lost`: the end of a job was not stored, so
         it counts as running until this worker sends no heartbeat any more.
         """
@@ -222,7 +227,9 @@ class Worker:
         finally:
             await _end(waiting)
             await _end(losing)
+            leaving = asyncio.create_task(_leave_if_away(connector))
             await _end(working, self._patience + _END_SECONDS)  # It lets running jobs end first.
+            await _end(leaving)
 
     def close(self) -> None:
         """Close the connections."""
@@ -390,6 +397,15 @@ async def _end(task: asyncio.Task[Any], soon: float = 1.0) -> None:
         await asyncio.wait({task}, timeout=soon)
     if not task.cancelled():
         task.result()
+
+
+async def _leave_if_away(connector: PsycopgConnector) -> None:
+    """Close the connections if the database is away, so that no statement waits for it any longer."""
+    try:
+        async with connector.pool.connection(timeout=_AWAY_SECONDS):
+            return
+    except psycopg.Error:
+        await connector.pool.close(timeout=0)
 
 
 async def _to_end(call: Callable[[], object]) -> None:
