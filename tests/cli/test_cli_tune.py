@@ -47,7 +47,7 @@ def test_the_printed_preset_is_toml_in_any_width(run, files, monkeypatch):
 
 
 def test_tune_replaces_only_presets_that_it_wrote(run, files, tmp_path, monkeypatch):
-    """A preset that replaces the one it extends would extend itself."""
+    """A preset that replaces one that it extends, also by way of others, would extend itself."""
     monkeypatch.chdir(tmp_path)
     tuned = "# Tuned on 4 recordings, window 32,000 tokens, seed 0.\nextends = 'keep-last-5'\n"
     texts = {"mine.toml": tuned, "foveate.toml": 'policy = "keep-last-5"\n', "own.toml": 'extends = "keep-last-5"\n'}
@@ -59,6 +59,10 @@ def test_tune_replaces_only_presets_that_it_wrote(run, files, tmp_path, monkeypa
         )
         assert code == 2
         assert ("the preset that is searched" if name == "mine.toml" else "foveate tune did not write it") in err
+    for number in (1, 2):
+        Path(f"above{number}.toml").write_text(f"extends = '{'mine' if number == 1 else 'above1'}.toml'\n")
+        code, _, err = run("tune", *files, *OPTIONS[2:], "--policy", f"above{number}.toml", "--write", "mine.toml")
+        assert (code, "or one that it extends" in err) == (2, True)
     assert {name: Path(name).read_text() for name in texts} == texts
     code, _, err = run("tune", *files, *OPTIONS, "--write", "mine.toml")
     assert (code, err) == (0, "")

@@ -123,12 +123,13 @@ def tune(
 
 def _check_write(write: Path, policy: str) -> None:
     """Raise BadSetting for a file that must not be replaced by a preset: settings, or a preset of the user."""
+    from ..policies.presets import load_preset
     from ..tune.preset import FIRST_WORDS
 
     if write.suffix != ".toml":
         raise BadSetting(f"--write is {write}. Name a file that ends with .toml.")
-    if write.exists() and Path(policy).exists() and write.samefile(policy):
-        raise BadSetting(f"--write is {write}, the preset that is searched and that the new one extends. Name another.")
+    if write.exists() and any(map(write.samefile, load_preset(policy).files)):
+        raise BadSetting(f"--write is {write}, the preset that is searched, or one that it extends. Name another.")
     if write.is_file() and (text := write.read_bytes()) and not text.startswith(FIRST_WORDS.encode()):
         raise BadSetting(f"{write} exists, and foveate tune did not write it. Name another file.")
 

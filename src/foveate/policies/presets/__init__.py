@@ -35,12 +35,14 @@ _EXAMPLES = {"summarizer": '"anthropic:claude-haiku-4-5"', "floor": "false", "de
 class Preset(Struct, frozen=True):
     """A preset, merged with the presets that it extends.
 
-    `layer`: its values by their places; the switch of a mechanism is `("prune", "enabled")`.
+    `layer`: its values by their places; the switch of a mechanism is `("prune", "enabled")`. `files`: the files of the
+    user that it was read from, each followed by the one that it extends.
     """
 
     name: str
     description: str
     layer: Mapping[Place, Sourced]
+    files: tuple[Path, ...] = ()
 
     def general(self, name: str, default: T) -> T:
         """Return a setting that belongs to no mechanism. Raises BadSetting for a value of another type."""
@@ -60,7 +62,10 @@ def load_presets(names: Iterable[str], folder: Path | None = None) -> Preset:
     if len(loaded) == 1:
         return loaded[0]
     return Preset(
-        " + ".join(preset.name for preset in loaded), " ".join(preset.description for preset in loaded), layer
+        " + ".join(preset.name for preset in loaded),
+        " ".join(preset.description for preset in loaded),
+        layer,
+        tuple(file for preset in loaded for file in preset.files),
     )
 
 
@@ -189,6 +194,7 @@ def _from_file(path: Path, name: str, above: tuple[Path, ...]) -> Preset:
         if isinstance(value, Mapping) and mechanism_named(table):
             layer.setdefault((table, "enabled"), Sourced(True, source.at((table,), file)))
     description, extends = (_text_of(layer.pop((key,), None)) for key in ("description", "extends"))
+    files: tuple[Path, ...] = (path,)
     if extends is not None:
         try:
             other = str(extends.value)
@@ -199,8 +205,8 @@ def _from_file(path: Path, name: str, above: tuple[Path, ...]) -> Preset:
             )
         except BadSetting as error:
             raise BadSetting(f"{extends.source.subject} is {extends.value!r}. {error}") from error
-        layer = merge(below.layer, layer)
-    return Preset(name, str(description.value) if description else "", layer)
+        layer, files = merge(below.layer, layer), (path, *below.files)
+    return Preset(name, str(description.value) if description else "", layer, files)
 
 
 def _text_of(sourced: Sourced | None) -> Sourced | None:
