@@ -817,7 +817,7 @@ def test_a_checkpoint_by_hand_needs_a_summary_and_a_template(summary: str, templ
         checkpoint_edit(conversation.prepare(), 1, summary, template=template)
 
 
-@pytest.mark.parametrize(("before", "back", "due"), [(60, 20, 100), (110, 96, 106)])
+@pytest.mark.parametrize(("before", "back", "due"), [(60, 20, 100), (110, 96, 106), (130, 50, 100), (130, 95, 105)])
 def test_messages_that_the_list_no_longer_has_do_not_count(before: int, back: int, due: int):
     """They counted as the newest ones that stay, so that a checkpoint left two messages of the list."""
     chat = start_chat()

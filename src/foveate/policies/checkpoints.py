@@ -24,7 +24,7 @@ from ..errors import BadSetting
 from .frames import CHECKPOINT, PLAIN_CHECKPOINT, frame_summary, unframe_summary
 from .kinds import check_kinds
 from .names import names_needed_later
-from .span_selection import MessageNumbers, OldestSpan, select_oldest
+from .span_selection import MessageNumbers, OldestSpan, is_carried_summary, select_oldest
 from .summary_input import build_summary_input, check_role
 from .tool_result_filter import filter_tool_results
 
@@ -163,9 +163,12 @@ class _Checkpoint(Struct, frozen=True):
     def _messages_missing(self, view: View, numbers: MessageNumbers) -> int:
         """Return the number of messages that are missing until a checkpoint is due."""
         new = _messages_since_checkpoint(view, numbers)
+        first = self.trigger_at - numbers.unsummarized
         if new is None or self.retrigger == "trigger_at":
-            return self.trigger_at - numbers.unsummarized
-        return self.keep_recent - new
+            return first
+        later = self.keep_recent - new
+        # Without a summary the next checkpoint is a first one, such as after the caller's list went back behind all.
+        return later if any(map(is_carried_summary, view)) else max(first, later)
 
     def _request(
         self, view: View, span: OldestSpan, numbers: MessageNumbers, filtered: dict[str, Replace], when: When
