@@ -7,13 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from foveate.errors import BadSetting
 from foveate.formats import get_format
+from foveate.replay import engines
 from foveate.replay.corpus import replay_files
 from foveate.replay.engines import LocalEngine, RayEngine, WorkerLost, open_engine
 from foveate.testing import agent_run
@@ -44,7 +47,11 @@ def double(number: int) -> int:
 
 
 def ends_at_ctrl_c(number: int) -> bool:
-    return signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    return signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not is_ctrl_c_held()
+
+
+def is_ctrl_c_held() -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def refuse(number: int) -> int:
@@ -57,9 +64,10 @@ def die_at_three(number: int) -> int:
     return number
 
 
-def test_processes_ignore_ctrl_c_while_they_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_processes_hold_ctrl_c_back_while_they_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """They printed tracebacks of their imports. Afterwards Ctrl-C ends them."""
-    note = f"open({str(tmp_path / 'notes')!r}, 'a').write(f'{{signal.getsignal(signal.SIGINT) is signal.SIG_IGN}} ')"
+    held = "signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())"
+    note = f"open({str(tmp_path / 'notes')!r}, 'a').write(f'{{{held}}} ')"
     code = f"import signal, sys\nif '--multiprocessing-fork' in sys.orig_argv:\n    {note}\n"
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
@@ -69,6 +77,7 @@ def test_processes_ignore_ctrl_c_while_they_start(tmp_path: Path, monkeypatch: p
     engine.close()
     assert (tmp_path / "notes").read_text().split() == ["True", "True"]
     assert signal.getsignal(signal.SIGINT) is before
+    assert not is_ctrl_c_held()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -160,3 +169,29 @@ def write(path: Path, seed: int) -> Path:
 
 def timeless(rows):
     return [replace(row, ms_per_turn_p50=0.0, ms_per_turn_p99=0.0) for row in rows]
+
+
+class InterruptedPool:
+    """A pool of processes that gets Ctrl-C while it starts them. It does the work itself."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def submit(self, function: Any, task: Any) -> Future[Any]:
+        signal.raise_signal(signal.SIGINT)
+        done: Future[Any] = Future()
+        done.set_result(function(task))
+        return done
+
+    def shutdown(self, **_: object) -> None:
+        """No process runs."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not hold signals back")
+def test_ctrl_c_while_processes_start_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was ignored meanwhile."""
+    monkeypatch.setattr(engines, "ProcessPoolExecutor", InterruptedPool)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with pytest.raises(KeyboardInterrupt):
+        list(LocalEngine(2).map(str, [1, 2]))
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import threading
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from typing import Any, Literal, Protocol, TypeVar
 
 from ..errors import BadSetting
@@ -74,7 +74,7 @@ class LocalEngine:
             return
         _check_pickling(function, tasks[0])
         pool = self._open()
-        with _ctrl_c_ignored():  # The processes start with the first task.
+        with _ctrl_c_held():  # The processes start with the first task.
             running: dict[Future[Result], int] = {pool.submit(function, task): i for i, task in enumerate(tasks)}
         try:
             for future in as_completed(running):
@@ -179,20 +179,21 @@ def _check_pickling(function: object, *tasks: object) -> None:
 
 
 @contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Let processes start without a traceback at Ctrl-C: they inherit that it is ignored."""
-    before = signal.getsignal(signal.SIGINT)
-    # Another thread cannot change it, and a handler that is not Python's could not be restored.
-    if before is None or threading.current_thread() is not threading.main_thread():
+def _ctrl_c_held() -> Iterator[None]:
+    """Hold Ctrl-C back while processes start, which inherit that and show no traceback. It counts afterwards."""
+    if sys.platform == "win32":  # A process inherits nothing there.
         yield
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # Its start would let Ctrl-C through again.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_quietly_at_ctrl_c() -> None:
     """Let Ctrl-C end a worker without a traceback: the terminal sends it to all processes."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
