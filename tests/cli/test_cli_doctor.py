@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 
@@ -10,6 +11,8 @@ import pytest
 
 from foveate import open_conversation
 from foveate.cli import doctor as command
+from foveate.cli.chat import options
+from foveate.stores.sql.migrate import migrations
 
 
 @pytest.fixture(autouse=True)
@@ -102,3 +105,81 @@ def test_conditions_on_the_version_of_python_count(condition, holds):
     import sys
 
     assert command._applies(condition) is (sys.version_info >= (3, 12) if holds is None else holds)
+
+
+# ---------------------------------------------------------------------------------------------------------- data folder
+
+
+@pytest.fixture
+def data(home):
+    """Create the data folder with a store of one conversation, and return the file."""
+    folder = home / ".local" / "share" / "foveate"
+    folder.mkdir(parents=True)
+    with open_conversation("trip", store=f"sqlite:///{folder}/chats.db", window=8_000) as chat:
+        chat.append([{"role": "user", "content": "Where is the harbour?"}])
+    return folder / "chats.db"
+
+
+@pytest.fixture(autouse=True)
+def on_linux(monkeypatch):
+    monkeypatch.setattr(options.sys, "platform", "linux")
+
+
+def test_doctor_reports_the_data_folder_and_its_store(run, data):
+    before = data.read_bytes()
+    code, out, err = run("doctor")
+    assert (code, err) == (0, "")
+    assert f"\nData folder: writable ({data.parent}).\n" in out
+    assert f"\nStore in it: writable, schema {migrations()[-1].version}, 1 conversation (chats.db).\n" in out
+    assert data.read_bytes() == before
+
+
+def test_doctor_creates_no_data_folder(run, home):
+    code, out, _ = run("doctor")
+    assert (code, list(home.iterdir())) == (0, [])
+    assert f"\nData folder: not created yet ({home}/.local/share/foveate).\n" in out
+    assert "Store in it" not in out
+
+
+def test_doctor_reports_a_data_folder_without_a_store(run, data):
+    data.unlink()
+    code, out, _ = run("doctor")
+    assert (code, list(data.parent.iterdir())) == (0, [])
+    assert "\nStore in it: not created yet (chats.db).\n" in out
+
+
+def test_doctor_names_an_older_schema_and_leaves_it(run, data):
+    with closing(sqlite3.connect(data)) as connection, connection:
+        connection.execute("DELETE FROM migration WHERE version > 3")
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "\nStore in it: writable, schema 3, which is upgraded when it is written (chats.db).\n" in out
+    with closing(sqlite3.connect(data)) as connection:
+        assert connection.execute("SELECT max(version) FROM migration").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("content", [b"no database", b""])
+def test_doctor_reports_a_store_in_the_data_folder_that_is_unusable(run, data, content):
+    data.write_bytes(content)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "\nStore in it: unusable (chats.db).\n  " in out
+    assert data.read_bytes() == content
+
+
+def test_doctor_reports_what_this_user_may_not_write(run, data, monkeypatch):
+    """For a superuser all files are writable, so the answer is replaced."""
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode, **more: mode != os.W_OK and access(path, mode, **more))
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert f"\nData folder: read-only ({data.parent}).\n" in out
+    assert "\nStore in it: read-only, schema " in out
+
+
+def test_doctor_reports_a_data_folder_that_is_a_file(run, home):
+    (home / ".local" / "share").mkdir(parents=True)
+    (home / ".local" / "share" / "foveate").write_text("a file")
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "\nData folder: unusable (" in out

@@ -30,6 +30,18 @@ def test_export_writes_a_file_for_each_conversation(run, chats, tmp_path):
     assert "Hello from team/b" in (tmp_path / "out" / "team~2Fb.html").read_text("utf-8")
 
 
+def test_inspect_creates_no_data_folder(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("FOVEATE_STORE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "GEMINI_CLI_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("COPILOT_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "a file" / "share"))
+    (tmp_path / "a file").touch()
+    code, _, err = run("inspect")
+    assert (code, err.startswith("foveate: There is nothing to show yet.")) == (2, True)
+
+
 def test_export_of_one_conversation_writes_one_file(run, chats, tmp_path):
     assert run("inspect", chats, "--export", tmp_path / "out", "--name", "team/b")[0] == 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["team~2Fb.html"]

@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +50,24 @@ class StoreState(Struct, frozen=True):
     """The faults, each in a sentence."""
 
 
+class DataState(Struct, frozen=True):
+    """The data folder of this user, and the store in it that `chat`, `proxy` and `inspect` use without a setting."""
+
+    folder: str
+    state: str
+    """Of the folder: `writable`, `read-only`, `unusable` or `not created yet`."""
+    file: str
+    file_state: str
+    """`writable`, `read-only`, `unusable` or `not created yet`."""
+    schema: int = 0
+    """The number of the newest migration that the file ran."""
+    is_current: bool = True
+    """Whether the schema is the newest. If not, foveate upgrades the file when it opens it to write."""
+    conversations: int = 0
+    findings: tuple[str, ...] = ()
+    """The faults, each in a sentence."""
+
+
 class ClientState(Struct, frozen=True):
     """The recorded sessions of one agent program."""
 
@@ -68,18 +87,21 @@ class Health(Struct, frozen=True):
     keys: tuple[str, ...]
     """Providers whose key is in the environment. The keys themselves are never read out."""
     store: StoreState
+    data: DataState
     clients: tuple[ClientState, ...]
 
     @property
     def is_well(self) -> bool:
-        """Return whether the store can be used."""
-        return self.store.state not in ("damaged", "unusable")
+        """Return whether the store, the data folder and the file in it can be used."""
+        states = {self.store.state, self.data.state, self.data.file_state}
+        return states.isdisjoint({"damaged", "unusable"})
 
 
 def doctor(*, store: str | None = None, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
     """Show what is installed, whether the store is sound, and which recordings are on this computer.
 
-    Nothing is changed, and no network is used. The exit code is 1 if the store is damaged or cannot be used.
+    It also looks into the data folder, where foveate chat and foveate proxy store conversations by default. Nothing is
+    changed, and no network is used. The exit code is 1 if a store is damaged or cannot be used.
 
     Example: `foveate doctor --store chats.db`
 
@@ -98,6 +120,7 @@ def doctor(*, store: str | None = None, as_json: Annotated[bool, Parameter(name=
         extras=_extras(),
         keys=tuple(name for name, variable in _KEYS.items() if os.environ.get(variable)),
         store=_store(store),
+        data=_data(),
         clients=_clients(os.environ),
     )
     if as_json:
@@ -178,6 +201,39 @@ def _store(name: str | None) -> StoreState:
     return StoreState(shown, "damaged" if findings else "sound", conversations, messages, tuple(findings))
 
 
+def _data() -> DataState:
+    """Look into the data folder, and open the store in it for reading."""
+    from ..open import open_store
+    from ..stores import place_of, readable
+    from .chat.options import data_path
+    from .db.maintenance import schema_of
+
+    folder = data_path()
+    file = folder / "chats.db"
+    state, file_state = _state_of(folder, folder.is_dir()), _state_of(file, file.is_file())
+    look = partial(DataState, str(folder), state, file.name)
+    if file_state in ("not created yet", "unusable"):
+        return look(file_state)
+    url = readable(f"sqlite:///{file}", always=True)
+    try:
+        schema = schema_of(place_of(url))
+        if schema.pending:
+            return look(file_state, schema.version, is_current=False)
+        with closing(open_store(url)) as store:
+            return look(file_state, schema.version, conversations=sum(store.tenants().values()))
+    except (FoveateError, OSError) as error:
+        return look("unusable", findings=(str(error),))
+
+
+def _state_of(path: Path, is_expected: bool) -> str:
+    """Return the state of a folder or file. `is_expected`: whether it is of the right kind."""
+    if not os.path.lexists(path):
+        return "not created yet"
+    if not is_expected or not os.access(path, os.R_OK):
+        return "unusable"
+    return "writable" if os.access(path, os.W_OK) else "read-only"
+
+
 def _clients(environ: Mapping[str, str]) -> tuple[ClientState, ...]:
     from ..replay.recordings.session_folders import TITLES, session_files, session_folder
 
@@ -203,6 +259,15 @@ def _print(health: Health) -> None:
     figures = f", {plural(store.conversations, 'conversation')}, {plural(store.messages, 'message')}"
     say(f"Store: {store.state}{figures if store.state in ('sound', 'damaged') else ''} ({store.url}).")
     for finding in store.findings:
+        say(f"  {finding}")
+    data = health.data
+    say(f"Data folder: {data.state} ({data.folder}).")
+    if data.state != "not created yet":
+        upgrade = "" if data.is_current else ", which is upgraded when it is written"
+        facts = f", schema {data.schema}{upgrade}" if data.schema else ""
+        facts += f", {plural(data.conversations, 'conversation')}" if data.schema and data.is_current else ""
+        say(f"Store in it: {data.file_state}{facts} ({data.file}).")
+    for finding in data.findings:
         say(f"  {finding}")
     say()
     found = [(client.name, count(client.sessions), client.folder) for client in health.clients if client.sessions]

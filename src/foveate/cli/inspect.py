@@ -133,11 +133,11 @@ def inspect(
 
 def default_stores(settings: Settings) -> list[str]:
     """Return the store of the settings, else that of `foveate chat` and `foveate proxy` if it exists."""
-    from .chat.options import data_folder
+    from .chat.options import data_path
 
     if settings.values["store"].source != "default":
         return [str(settings["store"])]
-    file = data_folder() / "chats.db"
+    file = data_path() / "chats.db"
     return [f"sqlite:///{file}"] if file.exists() else []
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "choose_model",
     "choose_store",
     "data_folder",
+    "data_path",
     "default_store",
     "find_conversation",
     "list_conversations",
@@ -64,14 +65,19 @@ def default_store() -> str:
     return f"sqlite:///{data_folder() / 'chats.db'}"
 
 
-def data_folder() -> Path:
-    """Return the folder of foveate's files of this user; create it if it does not exist."""
+def data_path() -> Path:
+    """Return the path of the folder of foveate's files of this user, whether it exists or not."""
     home = Path.home()
     if os.environ.get("XDG_DATA_HOME"):
         data = Path(os.environ["XDG_DATA_HOME"])
     else:
         data = home / "Library" / "Application Support" if sys.platform == "darwin" else home / ".local" / "share"
-    folder = data / "foveate"
+    return data / "foveate"
+
+
+def data_folder() -> Path:
+    """Return the folder of foveate's files of this user; create it if it does not exist."""
+    folder = data_path()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

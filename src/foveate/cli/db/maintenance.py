@@ -21,7 +21,7 @@ from ...stores.sql.driver import Driver
 from ...stores.sql.migrate import SchemaVersion, schema_version
 from .target import NOWHERE, AsJson, Url, Where, located, opened, print_json
 
-__all__ = ["current", "index", "list_conversations", "shards", "tenants", "upgrade", "vacuum"]
+__all__ = ["current", "index", "list_conversations", "schema_of", "shards", "tenants", "upgrade", "vacuum"]
 
 _MOST_SHARDS = 32_000
 """Shards of a table that Citus allows."""
@@ -33,7 +33,7 @@ def current(*, store: Url = None, as_json: AsJson = False) -> int:
     Example: `foveate db current --store chat.db`
     """
     url, _, _ = located(Where(store))
-    schema = _schema(place_of(readable(url)))
+    schema = schema_of(place_of(readable(url)))
     if as_json:
         name = schema.name if schema.version else ""
         print_json([{"version": schema.version, "name": name, "pending": list(schema.pending)}])
@@ -48,9 +48,9 @@ def upgrade(*, store: Url = None) -> int:
     Example: `foveate db upgrade --store postgresql://ann@db.example/chats`
     """
     url, place, _ = located(Where(store))
-    before = _schema(place)
+    before = schema_of(place)
     open_store(url).close()
-    after = _schema(place)
+    after = schema_of(place)
     _print_schema(without_password(url), SchemaVersion(after.version, after.name, before.pending), "Upgraded")
     return 0
 
@@ -207,7 +207,8 @@ def _print_schema(url: str, schema: SchemaVersion, label: str) -> None:
         say(f"{label}: {name}")
 
 
-def _schema(place: Place) -> SchemaVersion:
+def schema_of(place: Place) -> SchemaVersion:
+    """Return the schema of a database. Changes nothing."""
     driver = _driver(place)
     try:
         return schema_version(driver)
