@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 import foveate
+from foveate import open_store
 from foveate.cli.chat import options as opening
 from foveate.cli.chat.commands import COMMANDS, complete_line
 
@@ -459,9 +461,23 @@ def test_list_as_json_has_an_object_for_each_conversation(chat, run, tmp_path):
     assert [json.loads(line)["messages"] for line in out.splitlines()] == [2]
 
 
-def test_list_creates_no_conversation(run, tmp_path):
+def test_list_creates_no_conversation(run, tmp_path, monkeypatch):
     store = f"sqlite:///{tmp_path}/c.db"
     assert run("chat", "--list", "--store", store)[1] == f"{store}: 0 conversations\n"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    assert run("chat", "--list")[1] == f"sqlite:///{tmp_path}/share/foveate/chats.db: 0 conversations\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_reads_a_store_that_cannot_be_written(chat, run, tmp_path, monkeypatch):
+    """For a superuser all files are writable, so the store is opened for reading."""
+    store = tmp_path / "mine.db"
+    chat("hello", store=str(store))
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
+    opened: list[str] = []
+    monkeypatch.setattr(opening, "open_store", lambda url: opened.append(url) or open_store(url))
+    assert run("chat", "--list", "--store", store)[1].splitlines()[2].split()[:2] == ["talk", "2"]
+    assert opened == [f"sqlite:///{store}?read_only=on"]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 
 import pytest
 
+import foveate
+from foveate import open_store
 from foveate.cli.options import command_line
 from foveate.core.edits import Replace, Target
 from foveate.core.messages import Text, user
@@ -118,6 +121,16 @@ def test_verify_reports_text_derived_from_erased_messages(db):
         "1 conversation verified: something is wrong with 1.\n"
     )
     assert db("verify", "one") == "1 conversation verified: all is well.\n"
+
+
+def test_preview_reads_a_store_that_cannot_be_written(db, refused, here, monkeypatch):
+    """For a superuser all files are writable, so the answer is replaced."""
+    opened: list[str] = []
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
+    monkeypatch.setattr(foveate.open, "open_store", lambda url: opened.append(url) or open_store(url))
+    assert "would be erased permanently" in refused("erase", "one", "m2")
+    assert "Nothing to erase in 2 conversations" in db("age", "--older", "all=0 turns")
+    assert opened == ["sqlite:///chat.db?read_only=on"] * 2
 
 
 def test_erase_names_the_given_store_in_its_advice(db, here, monkeypatch):

@@ -97,12 +97,12 @@ def chat(
     from .session import ChatOptions
 
     settings = settings_of(policy)
-    url = choose_store(store, settings)
+    url = choose_store(store, settings, create=not list_)
+    if list_:
+        list_conversations(url, as_json=json_)
+        return 0
     limits = Limits(turns=limit_turns, tokens=limit_tokens, money=limit_money, seconds=limit_seconds)
     with closing(open_store(url)) as database:
-        if list_:
-            list_conversations(database, url, as_json=json_)
-            return 0
         found = find_conversation(database, name)
         chosen = choose_model(model or found.last_model, limits)
         options = ChatOptions(

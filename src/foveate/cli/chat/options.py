@@ -15,10 +15,10 @@ from ...agents import toolbox
 from ...agents.tools import Tool
 from ...core.plurals import plural
 from ...errors import BadInput, BadSetting
-from ...open import check_price, open_conversation
+from ...open import check_price, open_conversation, open_store
 from ...ports import Database
-from ...stores import without_password
-from ..options import store_url
+from ...stores import readable, without_password
+from ..options import store_file, store_url
 from ..output import print_table, say
 from ..text import beginning, write_json
 from .models import price_of
@@ -60,9 +60,9 @@ def open_screen(is_json: bool) -> Screen:
     return Terminal() if sys.stdin.isatty() and sys.stdout.isatty() else Pipe()
 
 
-def default_store() -> str:
-    """Return the URL of a file in the user's data folder. Raises BadSetting as `data_folder` does."""
-    return f"sqlite:///{data_folder() / 'chats.db'}"
+def default_store(*, create: bool = True) -> str:
+    """Return the URL of a file in the user's data folder. `create`: create the folder, as `data_folder` does."""
+    return f"sqlite:///{(data_folder() if create else data_path()) / 'chats.db'}"
 
 
 def data_path() -> Path:
@@ -87,11 +87,11 @@ def data_folder() -> Path:
     return folder
 
 
-def choose_store(store: str | None, settings: Settings) -> str:
-    """Return the URL of the store: of the option, else of the settings, else the default."""
+def choose_store(store: str | None, settings: Settings, *, create: bool = True) -> str:
+    """Return the URL of the store: of the option, else of the settings, else the default with its folder."""
     if store:
         return store_url(store)
-    return str(settings["store"]) if settings.values["store"].source != "default" else default_store()
+    return str(settings["store"]) if settings.values["store"].source != "default" else default_store(create=create)
 
 
 def choose_model(name: str, limits: Limits) -> str:
@@ -136,21 +136,26 @@ def new_name(store: Database) -> str:
     return next(name for number in range(1, len(names) + 2) if (name := f"chat-{number}") not in names)
 
 
-def list_conversations(store: Database, url: str, *, as_json: bool = False) -> None:
-    """Print the conversations of a store with their lengths and newest messages."""
-    names = store.names("")
+def list_conversations(url: str, *, as_json: bool = False) -> None:
+    """Print the conversations of a store with their lengths and newest messages. Creates no file."""
+    file = store_file(url)
     found: list[tuple[str, int, str]] = []
-    for name in names:
-        with closing(open_conversation(name, store=store, policy="off")) as chat:
-            newest = chat.history(max(1, len(chat)))
-            found.append((name, len(chat), beginning(newest[-1].message, 60) if newest else ""))
+    if file is None or file.exists():
+        with closing(open_store(readable(url))) as store:
+            found = [(name, *_length_and_end(store, name)) for name in store.names("")]
     if as_json:
         for name, messages, text in found:
             write_json(msgspec.json.encode({"name": name, "messages": messages, "newest": text}).decode())
         return
-    say(f"{without_password(url)}: {plural(len(names), 'conversation')}")
+    say(f"{without_password(url)}: {plural(len(found), 'conversation')}")
     if rows := [(name, f"{messages:,}", text) for name, messages, text in found]:
         print_table(("name", "messages", "newest message"), rows, left=3)
+
+
+def _length_and_end(store: Database, name: str) -> tuple[int, str]:
+    with closing(open_conversation(name, store=store, policy="off")) as chat:
+        newest = chat.history(max(1, len(chat)))
+        return len(chat), beginning(newest[-1].message, 60) if newest else ""
 
 
 def read_tools(names: str, folder: Path) -> tuple[Tool, ...]:

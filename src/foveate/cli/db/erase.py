@@ -66,7 +66,7 @@ def erase(
 
     if (conversation is None) != everything:
         raise BadSetting("Name a conversation to erase, or use --everything for all conversations of the tenant.")
-    with opened(where) as (store, tenant):
+    with opened(where, reads=not yes) as (store, tenant):
         if everything and not store.names(tenant):
             raise BadSetting(no_conversations(where))
         if not yes:
@@ -169,7 +169,7 @@ def age(
         raise BadSetting("Name conversations, or use --every-tenant for all conversations, not both.")
     done: list[RetentionReport] = []
     conflict: ConflictError | None = None
-    with opened(where) as (store, tenant):
+    with opened(where, reads=not yes) as (store, tenant):
         try:
             for owner, run in _each(store, tenant, conversations, ages, every_tenant, reason, who, yes):
                 if as_json:
