@@ -88,6 +88,18 @@ def test_reading_changes_nothing_in_the_store(store: str):
     assert state() == before
 
 
+def test_store_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """For a superuser all files are writable, so the answer is replaced."""
+    fill(url := f"sqlite:///{tmp_path}/chat.db", "ours", LOG)
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
+    server, before = build_server(StoredConversations(url, ["ours"])), (tmp_path / "chat.db").read_bytes()
+    assert use(server, "expand", handle="m3") == (False, LOG)
+    assert use(server, "search_history", words="disk")[0] is False
+    is_refused, why = use(server, "pin", handle="m3")
+    assert (is_refused, "for reading" in why) == (True, True), why
+    assert (tmp_path / "chat.db").read_bytes() == before
+
+
 def test_search_returns_handles_and_places(store: str):
     server = build_server(StoredConversations(store, ["ours"]))
     found = ask(server, lambda client: client.call_tool("search_history", {"words": '"disk full"'}))

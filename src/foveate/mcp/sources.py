@@ -10,7 +10,7 @@ from ..conversation import Conversation
 from ..errors import BadSetting, NoSuchConversation
 from ..open import Options, open_conversation, open_store
 from ..ports import Store
-from ..stores import without_password
+from ..stores import readable, without_password
 
 __all__ = ["Source", "StoredConversations"]
 
@@ -49,9 +49,9 @@ class StoredConversations:
             raise BadSetting(
                 "No conversation is named. Name those that the server may read, or serve all: --all, or all_names=True."
             )
-        self._url, self._tenant, self._window = url, tenant, window
+        self._url, self._tenant, self._window = readable(url), tenant, window
         self._names = tuple(dict.fromkeys(names))
-        with closing(open_store(url)) as store:
+        with closing(open_store(self._url)) as store:
             known = set(store.names(tenant))
         for name in self._names:
             if name not in known:
