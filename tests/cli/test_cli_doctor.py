@@ -177,6 +177,14 @@ def test_doctor_reports_what_this_user_may_not_write(run, data, monkeypatch):
     assert "\nStore in it: read-only, schema " in out
 
 
+def test_doctor_reports_a_data_folder_that_cannot_be_created(run, home, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: not mode & os.W_OK)
+    code, out, _ = run("doctor")
+    assert (code, list(home.iterdir())) == (0, [])
+    assert f"\nData folder: missing, and cannot be created ({home}/.local/share/foveate).\n" in out
+    assert "Store in it" not in out
+
+
 def test_doctor_reports_a_data_folder_that_is_a_file(run, home):
     (home / ".local" / "share").mkdir(parents=True)
     (home / ".local" / "share" / "foveate").write_text("a file")

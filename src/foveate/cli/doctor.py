@@ -27,6 +27,8 @@ __all__ = ["doctor"]
 
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}
 """Environment variables with the keys of providers."""
+_MISSING = "not created yet"
+"""The state of a store, a file or a folder that the first use creates."""
 
 
 class Extra(Struct, frozen=True):
@@ -55,7 +57,7 @@ class DataState(Struct, frozen=True):
 
     folder: str
     state: str
-    """Of the folder: `writable`, `read-only`, `unusable` or `not created yet`."""
+    """Of the folder: `writable`, `read-only`, `unusable`, `not created yet` or `missing, and cannot be created`."""
     file: str
     file_state: str
     """`writable`, `read-only`, `unusable` or `not created yet`."""
@@ -186,7 +188,7 @@ def _store(name: str | None) -> StoreState:
         if place.kind == "memory":
             return StoreState(shown, "in memory")
         if place.kind == "sqlite" and not Path(place.path).expanduser().exists():
-            return StoreState(shown, "not created yet")
+            return StoreState(shown, _MISSING)
         conversations = messages = 0
         findings: list[str] = []
         with closing(open_store(readable(url, always=True))) as store, status_line() as show:
@@ -210,9 +212,12 @@ def _data() -> DataState:
 
     folder = data_path()
     file = folder / "chats.db"
-    state, file_state = _state_of(folder, folder.is_dir()), _state_of(file, file.is_file())
+    state, file_state = _state_of(folder, os.path.isdir(folder)), _state_of(file, os.path.isfile(file))
+    above = next(filter(os.path.exists, folder.parents), folder)
+    if state == _MISSING and not (os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)):
+        state = "missing, and cannot be created"
     look = partial(DataState, str(folder), state, file.name)
-    if file_state in ("not created yet", "unusable"):
+    if file_state in (_MISSING, "unusable"):
         return look(file_state)
     url = readable(f"sqlite:///{file}", always=True)
     try:
@@ -228,7 +233,7 @@ def _data() -> DataState:
 def _state_of(path: Path, is_expected: bool) -> str:
     """Return the state of a folder or file. `is_expected`: whether it is of the right kind."""
     if not os.path.lexists(path):
-        return "not created yet"
+        return _MISSING
     if not is_expected or not os.access(path, os.R_OK):
         return "unusable"
     return "writable" if os.access(path, os.W_OK) else "read-only"
@@ -262,7 +267,7 @@ def _print(health: Health) -> None:
         say(f"  {finding}")
     data = health.data
     say(f"Data folder: {data.state} ({data.folder}).")
-    if data.state != "not created yet":
+    if data.file_state != _MISSING or data.state in ("writable", "read-only"):
         upgrade = "" if data.is_current else ", which is upgraded when it is written"
         facts = f", schema {data.schema}{upgrade}" if data.schema else ""
         facts += f", {plural(data.conversations, 'conversation')}" if data.schema and data.is_current else ""
