@@ -64,6 +64,8 @@ def test_name_of_a_file_cannot_control_the_terminal(run, command, tmp_path):
         (["repair", "x", "-o"], "-o needs a value."),
         (["db", "binding", "set", "x"], "foveate db binding set needs ACTION."),
         (["check"], "foveate check needs FILE."),
+        (["check", "-"], "foveate check does not read standard input. Name a file."),
+        (["repair", "-", "--provider", "openai", "-o", "-"], "foveate repair does not read standard input."),
         (["check", "x", "y"], "foveate check takes no further argument 'y'."),
     ],
 )

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError, UnusedCliTokensError
 
 from ..errors import FoveateError
 from .chat import chat
@@ -74,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words[:1] == ["replay"]:
             words = [STDIN if word == "-" else word for word in words]
         if words[:1] == ["repair"]:
-            words = [STDOUT if word == "-" else word for word in words]
+            outputs = {index + 1 for index, word in enumerate(words) if word in ("-o", "--output")}
+            words = [STDOUT if word == "-" and index in outputs else word for index, word in enumerate(words)]
         code = app(words, print_error=False, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
@@ -97,6 +98,8 @@ def _usage(error: CycloptsError) -> str:
     command = " ".join(("foveate", *(error.command_chain or ())))
     text = str(error)
     match error:
+        case UnknownOptionError() if error.token.value == "-":
+            text = f"{command} does not read standard input. Name a file."
         case UnusedCliTokensError():
             text = f"{command} takes no further argument {' '.join(error.unused_tokens or ())!r}."
         case MissingArgumentError() if error.argument is not None:
