@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import struct
+from base64 import b64encode
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -64,6 +67,23 @@ def test_a_message_counts_its_parts_plus_four_tokens():
     pdf = Media("application/pdf", "base64", "x" * 200_000)
     assert tokens_of(Message("user", (pdf,))) == 4 + 10_000
     assert tokens_of(Message("user", (Text("one two"),)), lambda text: len(text.split())) == 4 + 2
+
+
+def test_media_in_a_block_that_is_kept_whole_count_like_other_media():
+    """Such as a generated image, a PDF that the provider fetched, and pages that only the provider can read."""
+    image = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(8) + struct.pack(">II", 512, 512) + bytes(90_000)).decode()
+    pdf = b64encode(b"%PDF-1.5 " + b"/Type /Page " * 3 + bytes(90_000)).decode()
+
+    def tokens(block: dict[str, object]) -> int:
+        return tokens_of(Message("assistant", (Opaque("any", "any", json.dumps(block)),)))
+
+    for held, mime in ((image, "image/png"), (pdf, "application/pdf")):
+        alone = tokens_of(Message("assistant", (Media(mime, "base64", held),)))
+        for block in ({"source": {"data": held}}, {"url": f"data:{mime};base64,{held}"}):
+            assert alone <= tokens(block) <= alone + 20 < 10_000
+    encrypted = "gAAA" + "x" * 9_996
+    assert 2_500 < tokens({"a": {"encrypted_content": encrypted}}) < 2_520
+    assert tokens_of(Message("user", (Opaque("a", "k", f'{{"e":"{encrypted}"}}'),)), len) == 4 + 8 + 2_500
 
 
 def test_images_count_anywhere_and_documents_do_not():

@@ -1,14 +1,16 @@
 """Sizes of messages: tokens and images.
 
 A counter counts text, and media if it has a method for them (`foveate.counters`). Other counters count media as GPT-4o
-does. Encrypted reasoning counts as a quarter of its characters: it is billed by the reasoning, not by its own size.
+does. Encrypted content counts as a quarter of its characters: it is billed by what it holds, not by its own size. Images
+and documents within a block that is kept whole, such as a fetched PDF or a generated image, count like other media.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from .media_tokens import IMAGE_TOKENS, media_tokens, rates_for
+from .media_tokens import IMAGE_TOKENS, image_size, media_tokens, rates_for
 from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["IMAGE_TOKENS", "MESSAGE_TOKENS", "estimate", "images_of", "tokens_of"]
@@ -18,6 +20,9 @@ MESSAGE_TOKENS = 4
 
 
 _RATES = rates_for("o200k", "gpt-4o")
+
+_PAYLOAD = re.compile(r'"(?:data:[^;,"]{0,100};base64,)?([A-Za-z0-9+/_-]{256,}={0,2})"')
+"""A string of base64 in a block that is kept whole: media, or content that only the provider can read."""
 
 
 def estimate(text: str) -> int:
@@ -53,4 +58,15 @@ def _part_tokens(part: Part, count: Callable[[str], int]) -> int:
             measure = getattr(count, "media", None)
             return measure(part) if measure else media_tokens(part, _RATES, count)
         case Opaque():
-            return count(part.body)
+            payloads = _PAYLOAD.findall(part.body)
+            rest = _PAYLOAD.sub('""', part.body) if payloads else part.body
+            return count(rest) + sum([_payload_tokens(payload, count) for payload in payloads])
+
+
+def _payload_tokens(payload: str, count: Callable[[str], int]) -> int:
+    """Return the tokens of a string of base64 by the media that it holds, or as encrypted content."""
+    if image_size(payload):
+        return _part_tokens(Media("image/png", "base64", payload), count)
+    if payload.startswith("JVBERi"):
+        return _part_tokens(Media("application/pdf", "base64", payload), count)
+    return (len(payload) + 3) // 4
