@@ -184,6 +184,18 @@ def test_reasoning_that_the_provider_refuses_is_not_missed():
     assert broken((message[0], replace(message[1], message=call("a")), message[2])) == []
 
 
+# --------------------------------------------------------------------------------------------------- VoidBlocksStayAway
+
+
+def test_void_blocks_before_a_fallback_are_reported():
+    place = Opaque("anthropic", "fallback", '{"type":"fallback"}')
+    void = Opaque("anthropic", "tool_use", '{"type":"tool_use"}')
+    for part, is_bad in ((void, True), (Reasoning("hm", "c2ln", format="anthropic"), True), (Text("so"), False)):
+        view = entries(GO, Message("assistant", (part, place, Text("so"))))
+        assert broken(view) == ([("VoidBlocksStayAway", 2)] if is_bad else [])
+        assert broken(entries(GO, Message("assistant", (Text("so"), place, part, Text("so"))))) == []
+
+
 # ------------------------------------------------------------------------------------------------ ForeignBlocksStayAway
 
 

@@ -262,6 +262,7 @@ ANTHROPIC: list[tuple[str, str, Change]] = [
         "messages[3].content[0]",
         both(put("thinking", {"type": "disabled"}), add(M, 3, C, 0, THINK), drop(M, 4)),
     ),
+    ("fallback", "messages[3].content[0]", put(M, 3, C, [THINK, {"type": "fallback"}, {"type": "text", "text": "x"}])),
     ("trailing", "messages[3].content", both(put(M, 3, C, 0, "text", "It is "), drop(M, 4))),
     ("trailing", "messages[3].content", both(put(M, 3, C, "It is\n"), drop(M, 4))),
     ("prefill", "messages[3]", both(put("model", "claude-opus-4-6"), drop(M, 4))),

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from .fallbacks import void_parts
 from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["message_key"]
@@ -27,7 +28,8 @@ def message_key(message: Message) -> bytes:
     """Return the key of what a message says, 16 bytes.
 
     Texts that follow each other count as one, and the arguments of a call are compared as JSON. The key leaves out
-    reasoning, unknown fields, and the name and the state of a result, which some formats do not carry.
+    reasoning, unknown fields, and the name and the state of a result, which some formats do not carry. It also leaves out
+    what is void in a reply that another model continued.
     """
     content: list[Any] = [message.role, message.name]
     _add(content, message.parts)
@@ -48,7 +50,10 @@ def _add(content: list[Any], parts: tuple[Part, ...]) -> None:
             content.append("".join(texts))
         texts.clear()
 
-    for part in parts:
+    void = void_parts(parts)
+    for index, part in enumerate(parts):
+        if index in void:
+            continue
         match part:
             case Text(text=text):
                 texts.append(text)

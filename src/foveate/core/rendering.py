@@ -16,6 +16,7 @@ import msgspec
 
 from .caches import cached
 from .edits import Edit, Hide, Path, Replace, Target
+from .fallbacks import void_parts
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .server_tools import partner_of, server_block
@@ -206,7 +207,11 @@ def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool
     """
     why = ""
     parts: list[Part] = []
-    for part in message.parts:
+    void = void_parts(message.parts)
+    for index, part in enumerate(message.parts):
+        if index in void:
+            why = why or "what was void when another model went on is refused"
+            continue
         match part:
             case Text() if not part.text.strip():
                 why = why or "blank text is refused"

@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from .edits import CALLER, Path
+from .fallbacks import void_parts
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
@@ -261,14 +262,28 @@ class ReasoningIsWhole(Alone):
                 yield "carries unsigned reasoning"
         if entry.outline is None or profile.binds_reasoning or not entry.message.calls:
             return
+        void = void_parts(entry.outline.parts)
         expected = [
-            part for part in entry.outline.parts if isinstance(part, Reasoning) and part.format == profile.format
+            part
+            for index, part in enumerate(entry.outline.parts)
+            if isinstance(part, Reasoning) and part.format == profile.format and index not in void
         ]
         if profile.signed_reasoning:
             expected = [part for part in expected if part.signature or part.encrypted]
         expected = [part for part in expected if is_carried(part, profile)]
         if expected != shown:
             yield "makes calls without all of the reasoning that led to them"
+
+
+class VoidBlocksStayAway(Alone):
+    """Where another model continued a reply, the thinking and the calls before that are left out."""
+
+    provider = "anthropic"
+    breaks = "the API asks to leave out thinking, calls and unpaired uses before the last `fallback` block"
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        if void := void_parts(entry.message.parts):
+            yield f"holds {len(void)} void blocks before the place where another model went on"
 
 
 class ForeignBlocksStayAway(Alone):
@@ -343,6 +358,7 @@ RULES: tuple[Callable[[], Rule], ...] = (
     UserSpeaksFirst,
     SystemsHavePlaces,
     ReasoningIsWhole,
+    VoidBlocksStayAway,
     ForeignBlocksStayAway,
     CompactionsComeFirst,
     PromptsAreIntact,

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
+from ...core.fallbacks import VOID_CALL, is_fallback
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
@@ -160,7 +161,14 @@ def _from_user(parts: tuple[Part, ...], extra: Extra | None) -> tuple[Message, .
 
 
 def _blocks(blocks: list[Any] | tuple[Any, ...], where: str, role: str) -> tuple[Part, ...]:
-    return tuple([_part(block, f"{where}[{number}]", role) for number, block in enumerate(blocks)])
+    """Return the parts for the blocks of a message. A call that is void, because another model went on, is no call."""
+    parts = [_part(block, f"{where}[{number}]", role) for number, block in enumerate(blocks)]
+    last = max([number for number, part in enumerate(parts) if is_fallback(part)], default=0)
+    for number in range(last):
+        if isinstance(parts[number], ToolCall):
+            place = f"{where}[{number}]"
+            parts[number] = _opaque(as_dict(blocks[number], place), VOID_CALL, place)
+    return tuple(parts)
 
 
 def _part(value: object, where: str, role: str) -> Part:

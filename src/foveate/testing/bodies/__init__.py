@@ -48,6 +48,7 @@ RULES: Final[dict[str, str]] = {
     "prefill": "the last message is a user's, for models that require it (Anthropic)",
     "cache": "at most four cache marks, on blocks that allow one, the long-lived first (Anthropic)",
     "system": "system prompts and messages are where the provider expects them, with content that it accepts",
+    "fallback": "where another model continued a reply, thinking and calls before that are left out (Anthropic)",
     "compaction": "a compaction block is where the provider expects it, unchanged and alone (Anthropic)",
     "tools": "tool definitions have a name and a schema",
     "size": "the body and its parts are within the provider's limits (F07)",

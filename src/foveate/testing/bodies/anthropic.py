@@ -50,6 +50,7 @@ class AnthropicRules(AnthropicReader):
             yield "first", "messages[0]", 'first message must use the "user" role'
         yield from system_faults(messages, str(body.get("model", "")))
         yield from compaction_faults(messages)
+        yield from _fallback_faults(messages)
         yield from _pairs(messages)
         yield from _server_pairs(messages)
         yield from _ends(messages, str(body.get("model", "")))
@@ -103,6 +104,16 @@ class AnthropicRules(AnthropicReader):
                 extras.fault("tools", f"tools[{place}].name", "Tool names must be unique.")
             names.add(str(name))
             self._mark(tool.get("cache_control"), f"tools[{place}]", extras)
+
+
+def _fallback_faults(messages: Messages) -> Iterator[Fault]:
+    """Yield the blocks before the last `fallback` block of a message that a request leaves out."""
+    for position, facts in enumerate(messages):
+        last = max((place for place, kind in enumerate(facts.kinds) if kind == "fallback"), default=0)
+        for place, kind in enumerate(facts.kinds[:last]):
+            if kind in (*THINKING, "connector_text", "tool_use"):
+                problem = f"leave out `{kind}` blocks before the last `fallback` block"
+                yield "fallback", f"messages[{position}].content[{place}]", problem
 
 
 def _pairs(messages: Messages) -> Iterator[Fault]:
