@@ -14,6 +14,7 @@ from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Span, Target
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
+from foveate.core.profiles import profile_for
 from foveate.core.rendering import NO_ERROR_TEXT
 from foveate.core.sizes import images_of, tokens_of
 from foveate.core.system_messages import OPENING
@@ -70,11 +71,21 @@ def test_a_message_without_content_is_not_shown(parts, profile):
 
 
 def test_trailing_space_is_removed_only_if_refused():
-    message = assistant("so: \n", ToolCall("a", "t"))
-    assert alone(message).message == assistant("so:", ToolCall("a", "t"))
+    message = assistant("so: \n")
+    assert alone(message).message == assistant("so:")
     assert alone(message).legalized == "white space at the end of the assistant's text is refused"
     assert alone(message, OPENAI).message is message
     assert alone(user("so: \n")).message == user("so: \n")
+    unsigned = Message("assistant", (Text("so: \n"), Reasoning("hm", format="anthropic")))
+    assert alone(unsigned).message == assistant("so:")
+
+
+def test_space_that_does_not_end_a_request_stays():
+    """Thinking is bound to what comes before it, letter by letter, and newer models end no request with their reply."""
+    calling = Message("assistant", (Text("I look: \n"), SIGNED, ToolCall("a", "t")))
+    assert alone(calling).message is calling
+    bare = assistant("so: \n")
+    assert alone(bare, profile_for("anthropic", "claude-opus-5-5")).message is bare
 
 
 def test_content_after_a_call_moves_before_it_only_if_refused():

@@ -58,7 +58,7 @@ class Profile(Struct, frozen=True):
     tool_name_marks: str = ""
     """Other characters that a tool name may contain (Gemini: `.` and `:`, and first a letter or `_`)."""
     refuses_trailing_space: bool = False
-    """An assistant's text may not end in white space (Anthropic refuses it in the last message)."""
+    """A message of the assistant may not end in white space (Anthropic refuses it at the end of a request)."""
     calls_last: bool = False
     """Only results may follow an assistant's calls (Anthropic)."""
     signed_reasoning: bool = False
@@ -239,8 +239,9 @@ def adjusted_to_model(profile: Profile, model: str) -> Profile:
         profile = replace(profile, system_places="after_user" if version >= since else "first")
     if not profile.signed_reasoning:  # A Claude behind another format.
         return replace(profile, binds_reasoning=False)
-    is_new = _is_claude_since_4_6(name, version)
-    return replace(profile, binds_reasoning=version >= _CLAUDE_BINDING, user_last=is_new)
+    binds, is_new = version >= _CLAUDE_BINDING, _is_claude_since_4_6(name, version)
+    trims = profile.refuses_trailing_space and not is_new  # Otherwise a user's message ends the request.
+    return replace(profile, binds_reasoning=binds, user_last=is_new, refuses_trailing_space=trims)
 
 
 def _is_claude_since_4_6(name: str, version: tuple[int, int]) -> bool:

@@ -216,9 +216,6 @@ def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool
             case Text() if not part.text.strip():
                 why = why or "blank text is refused"
                 continue
-            case Text() if message.role == "assistant" and profile.refuses_trailing_space and part.text[-1].isspace():
-                why = why or "white space at the end of the assistant's text is refused"
-                part = Text(part.text.rstrip(), part.extra)
             case Reasoning():
                 problem = _reasoning_problem(part, profile, stale)
                 if problem:
@@ -249,6 +246,11 @@ def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool
     if profile.calls_last and message.role == "assistant" and (ordered := _calls_last(parts)) != parts:
         why = why or "content after a call, and reasoning at the end, are refused"
         parts = ordered
+    last = parts[-1] if parts else None
+    if profile.refuses_trailing_space and message.role == "assistant" and isinstance(last, Text):
+        if last.text[-1].isspace():
+            why = why or "white space at the end of the assistant's text is refused"
+            parts[-1] = Text(last.text.rstrip(), last.extra)
     if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
         is_kept = not parts and is_directive(message, profile)
         return (message if is_kept else None), "" if is_kept else "a message without content is refused"
