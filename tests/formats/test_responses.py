@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import open_conversation
-from foveate.core.edits import Replace, Target
+from foveate.core.edits import Hide, Replace, Target
+from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import (
     Extra,
     Media,
@@ -235,6 +236,10 @@ def test_responses_in_a_row_stay_apart_in_the_list_of_a_resumed_conversation(has
             {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"query": "x"}},
             {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": [], "status": "completed"},
         ),
+        (
+            {"type": "mcp_approval_request", "id": "c", "server_label": "s", "name": "look", "arguments": '{"a":1}'},
+            {"type": "mcp_approval_response", "approval_request_id": "c", "approve": True, "id": "mcprs_1"},
+        ),
     ],
     ids=lambda item: str(item["type"]),
 )
@@ -247,6 +252,30 @@ def test_every_kind_of_call_pairs_with_its_output(call: dict[str, Any], output: 
     answered = shown(messages[0], messages[1], tool_result("c", "[cleared]"))
     assert answered[2]["type"] == output["type"]
     assert "[cleared]" in json.dumps(answered)
+
+
+def test_approval_of_an_mcp_call_has_its_request_in_every_view():
+    """The API refuses an approval without its request, and a request that is followed by something else."""
+    request = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "look", "arguments": "{}"}
+    approval = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False, "reason": "No."}
+    chat = open_conversation("c", store=MemoryStore(), format=NAME, window=100_000, policy="none", expand=False)
+    chat.append("go")
+    chat.prompt()
+    chat.record(response(request))
+    assert [call.name for call in chat.open_calls()] == ["mcp_approval_request"]
+    chat.append([approval, {"role": "user", "content": "on"}])
+    assert chat.prompt()["input"][1:3] == [request, approval]
+    first, second = (Hide(Target(entry.id)) for entry in chat.history()[1:3])
+    chat.edit(second)
+    stand_in = {**approval, "reason": NO_ANSWER}
+    assert chat.prompt()["input"][1:3] == [request, stand_in]
+    chat.undo()
+    chat.edit(first)
+    note = "[Result for call mcpr_1 of mcp_approval_request, which is not shown]"
+    assert [item["content"] for item in chat.prompt()["input"][1:]] == [
+        [{"type": "input_text", "text": note}, {"type": "input_text", "text": "No."}],
+        "on",
+    ]
 
 
 def test_a_hidden_screenshot_is_blank_and_the_text_follows_the_results():
@@ -276,14 +305,13 @@ def test_calls_that_the_provider_runs_are_kept_whole():
 
 def test_items_of_other_kinds_keep_their_place():
     tools = {"type": "additional_tools", "role": "developer", "tools": []}
-    approval = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
     compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
     future = {"type": "hologram", "depth": [1, 2.5]}
     reference = {"type": "item_reference", "id": "msg_1"}
-    messages = whole(tools, {"role": "user", "content": "x"}, compaction, approval, future, reference, {"id": "msg_2"})
-    assert [message.role for message in messages] == ["system", "user", "assistant", "user", "user", "assistant"]
+    messages = whole(tools, {"role": "user", "content": "x"}, compaction, future, reference, {"id": "msg_2"})
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user", "assistant"]
     assert messages[2].parts == (Opaque(NAME, "compaction", json.dumps(compaction, separators=(",", ":"))),)
-    assert len(shown(*messages)) == 7
+    assert len(shown(*messages)) == 6
 
 
 def test_items_with_a_role_that_are_no_messages_stay_whole():

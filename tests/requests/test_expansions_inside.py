@@ -18,6 +18,7 @@ from foveate.core.edits import CALLER
 from foveate.requests.events import EventSplitter, StreamEvent, write_event
 from foveate.requests.request import MAX_EXPANSIONS, NotContinued, WireRequest
 from foveate.requests.splice_anthropic import AnthropicSplice
+from foveate.requests.splice_responses import ResponsesSplice
 from foveate.stores.memory import MemoryStore
 from foveate.testing import say
 from foveate.testing.responses import events
@@ -175,6 +176,16 @@ def test_calls_of_the_client_beside_ours_reach_the_client_alone(format: str, siz
     for id in ("e0", "e1", "e2", "r3", "r4"):
         assert said(client.model.requests[-1]).count(f'"{id}"') == 2
     unchanged(client)
+
+
+def test_request_for_an_approval_beside_ours_reaches_the_client():
+    """Only the client can approve the call of an MCP tool."""
+    asked = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "look", "arguments": "{}"}
+    ours = {"type": "function_call", "id": "fc_1", "call_id": "e1", "name": "expand", "arguments": "{}"}
+    splice = ResponsesSplice("expand".__eq__)
+    splice.receive({"id": "resp_1", "status": "completed", "output": [ours, asked]})
+    assert not splice.asks_only_us
+    assert splice.joined()["output"] == [asked]
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..formats.responses.items import id_key
 from ..formats.responses.read import CALLS
 from .answer import IsOurs
 from .events import StreamEvent, write_event
@@ -87,7 +88,8 @@ class ResponsesSplice:
 
     def _is_call(self, item: dict[str, Any]) -> bool:
         """Return whether this is a call that the client or the conversation answers."""
-        return item.get("type") in CALLS and isinstance(item.get("call_id"), str) and item.get("execution") != "server"
+        kind = item.get("type")
+        return kind in CALLS and isinstance(item.get(id_key(kind)), str) and item.get("execution") != "server"
 
     def _numbered(self, event: StreamEvent, data: dict[str, Any]) -> bytes:
         """Return an event with its number at the client."""

@@ -8,10 +8,13 @@ from typing import Any
 from ..blocks import as_dict
 from ..ui_messages import is_ui_message
 
-__all__ = ["group", "is_of_model", "kind_of", "own_id", "runs_at_provider", "start_keys"]
+__all__ = ["APPROVAL", "group", "id_key", "is_of_model", "kind_of", "own_id", "runs_at_provider", "start_keys"]
+
+APPROVAL = "mcp_approval_request"
+"""A call whose answer lets the provider call a tool of an MCP server, or not."""
 
 _OF_MODEL = frozenset(
-    {"reasoning", "program", "program_output", "mcp_list_tools", "mcp_approval_request", "item_reference"}
+    {"reasoning", "program", "program_output", "mcp_list_tools", APPROVAL, "item_reference"}
     | {"compaction", "compaction_summary", "context_compaction"}
 )
 """Items of a response, next to messages of the assistant and calls."""
@@ -41,7 +44,12 @@ def runs_at_provider(item: Mapping[str, Any]) -> bool:
             environment = item.get("environment")
             return isinstance(environment, Mapping) and str(environment.get("type")).startswith("container")
         case kind:
-            return not isinstance(item.get("call_id"), str) and kind != "function_call"
+            return not isinstance(item.get("call_id"), str) and kind not in ("function_call", APPROVAL)
+
+
+def id_key(kind: object) -> str:
+    """Return the key that names the call, in a call of this kind or in an answer."""
+    return {APPROVAL: "id", "mcp_approval_response": "approval_request_id"}.get(str(kind), "call_id")
 
 
 def group(items: Iterable[object], starts: Set[str] = frozenset()) -> list[object]:

@@ -18,9 +18,10 @@ from ...core.stamps import Usage
 from ...errors import BadMessage
 from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
-from .items import group, is_of_model, kind_of, own_id, runs_at_provider
+from .items import APPROVAL, group, id_key, is_of_model, kind_of, own_id, runs_at_provider
 
 __all__ = [
+    "APPROVED",
     "CALLS",
     "CONTENT",
     "NAME",
@@ -43,8 +44,12 @@ CALLS: dict[str, str] = {
     "apply_patch_call": "operation",
     "computer_call": "action",
     "tool_search_call": "arguments",
+    APPROVAL: "arguments",
 }
 """The calls that a caller answers, and the field that holds their arguments."""
+
+APPROVED = frozenset({"server_label", "name", "arguments"})
+"""The fields of a call of an MCP tool that the caller approves."""
 
 _OF_DEVELOPER = frozenset({"additional_tools", "configuration_update"})
 _ITEM = MARKS | {"type"}
@@ -81,7 +86,7 @@ def read(value: object) -> tuple[Message, ...]:
             f"The item is of the type {kind}, which belongs to another API. Items of the Responses API are messages, "
             "function_call, function_call_output, ... Open the conversation with the format of your messages."
         )
-    if kind.endswith("_output"):
+    if kind.endswith("_output") or kind == output_type(APPROVAL):
         return (Message("tool", (_result(item, kind),)),)
     return (Message("system" if kind in _OF_DEVELOPER else "user", (_opaque(item, kind),)),)
 
@@ -158,7 +163,11 @@ def _is_listed_text(item: Mapping[str, Any], parts: Sequence[Part]) -> bool:
 
 def parts_of(items: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
     """Return the parts of the assistant message that these items form."""
-    answered = {own_id(item, "call_id") for item in items if str(item.get("type")).endswith("_output")}
+    answered = {
+        own_id(item, id_key(item.get("type")))
+        for item in items
+        if str(item.get("type")).endswith(("_output", output_type(APPROVAL)))
+    }
     parts: list[Part] = []
     for number, item in enumerate(items):
         where, kind = f"output[{number}]", kind_of(item)
@@ -168,11 +177,16 @@ def parts_of(items: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
             parts += _texts(item, where, follows_text=bool(parts) and isinstance(parts[-1], Text))
         elif kind == "reasoning":
             parts.append(_reasoning(item, where))
-        elif kind.endswith("_call") and not runs_at_provider(item) and own_id(item, "call_id") not in answered:
+        elif _is_call(item, kind) and own_id(item, id_key(kind)) not in answered:
             parts.append(_call(item, kind, where))
         else:
             parts.append(_opaque(item, kind))
     return tuple(parts)
+
+
+def _is_call(item: Mapping[str, Any], kind: str) -> bool:
+    """Return whether this is a call that the caller answers."""
+    return kind == APPROVAL or (kind.endswith("_call") and not runs_at_provider(item))
 
 
 def _texts(item: dict[str, Any], where: str, follows_text: bool) -> tuple[Part, ...]:
@@ -208,13 +222,14 @@ def _reasoning(item: dict[str, Any], where: str) -> Reasoning:
 
 
 def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
-    call_id = item.get("call_id")
+    key = id_key(kind)
+    call_id = item.get(key)
     if call_id is None:
         call_id = ""  # Some servers send no id; the rules repair that when a view is made.
     elif not isinstance(call_id, str):
-        raise wrong_type(f"{where}.call_id", call_id, "a string")
+        raise wrong_type(f"{where}.{key}", call_id, "a string")
     field = CALLS.get(kind, "")
-    known = _ITEM | {"call_id"}
+    known = _ITEM | {key}
     own: dict[str, Any] = {} if kind == "function_call" else {"type": kind}
     name = kind.removesuffix("_call")
     match kind:
@@ -225,6 +240,9 @@ def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
             known = known | {"name", "input"}
             name = get_string(item, "name", where)
             arguments = to_text({"input": get_string(item, "input", where)}, where)
+        case "mcp_approval_request":  # What the tool gets is not for the caller's tools.
+            asked = {key: item[key] for key in APPROVED if key in item}
+            name, known, arguments = kind, known | APPROVED, to_text(asked, where)
         case _ if isinstance(payload := item.get(field), Mapping) and payload:
             known = known | {field}
             arguments = to_text(dict(payload), f"{where}.{field}")
@@ -254,13 +272,13 @@ def _opaque(item: dict[str, Any], kind: str) -> Opaque:
 
 def output_type(kind: str) -> str:
     """Return the type of the item that answers a call of this kind."""
-    return "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
+    return {"tool_search_call": "tool_search_output", APPROVAL: "mcp_approval_response"}.get(kind, f"{kind}_output")
 
 
 def _result(item: dict[str, Any], kind: str) -> ToolResult:
     # The output of a local shell names its call by `id`. Some clients add a `call_id`, which is kept too.
     is_local_shell = kind == "local_shell_call_output"
-    key = "id" if is_local_shell and "call_id" not in item else "call_id"
+    key = "id" if is_local_shell and "call_id" not in item else id_key(kind)
     call_id = item.get(key)
     if call_id is not None and not isinstance(call_id, str):
         raise wrong_type(f"item.{key}", call_id, "a string")
@@ -281,6 +299,10 @@ def _result(item: dict[str, Any], kind: str) -> ToolResult:
                 known = known - {"output"}
             if item.get("status") in ("completed", "failed"):
                 known, state = known | {"status"}, "error" if item["status"] == "failed" else "ok"
+        case "mcp_approval_response":
+            reason = item.get("reason")
+            parts = (Text(reason),) if isinstance(reason, str) else ()
+            known = known | {"reason"} if parts else known
         case "tool_search_output":
             known = known | {"tools"}
             parts = (Opaque(NAME, f"{CONTENT}tools", to_text({"tools": item.get("tools")}, "item.tools")),)

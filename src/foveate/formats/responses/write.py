@@ -19,7 +19,8 @@ from ...core.stamps import is_interrupted
 from ...core.view import Entry
 from ..blocks import IMAGES, Place, add_extra, extra_fields, free_text, hidden_media_text, is_sendable
 from ..json import parse_object
-from .read import CALLS, CONTENT, NAME, output_type
+from .items import APPROVAL, id_key
+from .read import APPROVED, CALLS, CONTENT, NAME, output_type
 
 __all__ = ["BLANK", "SHOWN", "cut", "without_id", "write", "write_view"]
 
@@ -37,7 +38,7 @@ _LARGEST = 50_000_000
 
 _NEEDS_ID = frozenset(
     {"item_reference", "image_generation_call", "code_interpreter_call", "program", "program_output"}
-    | {"mcp_list_tools", "mcp_approval_request", "mcp_call", "local_shell_call", "local_shell_call_output"}
+    | {"mcp_list_tools", APPROVAL, "mcp_call", "local_shell_call", "local_shell_call_output"}
 )
 """Items that the API does not accept without their id."""
 
@@ -216,8 +217,10 @@ def _call_kind(call: ToolCall) -> str:
 
 def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
     kind = _call_kind(part)
-    item: dict[str, Any] = {"type": kind, "call_id": part.call_id}
+    item: dict[str, Any] = {"type": kind, id_key(kind): part.call_id}
     match kind:
+        case "mcp_approval_request":
+            item |= {key: value for key, value in (parse_object(part.arguments) or {}).items() if key in APPROVED}
         case "function_call":
             item |= {"name": part.name, "arguments": part.arguments}
         case "custom_tool_call":
@@ -230,8 +233,9 @@ def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
 def _kind_of_output(result: ToolResult) -> str:
     """Return the kind of the call that this result answers, by the result alone."""
     kind = extra_fields(result.extra, NAME).get("type")
-    if kind == "tool_search_output":
-        return "tool_search_call"
+    for call in ("tool_search_call", APPROVAL):
+        if kind == output_type(call):
+            return call
     return kind.removesuffix("_output") if isinstance(kind, str) else "function_call"
 
 
@@ -243,8 +247,12 @@ def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[d
         extra = {}
     is_list = extra.pop("output", None) == "list"
     text = ""  # Content that the item cannot show.
-    item: dict[str, Any] = {"type": kind, "call_id": result.call_id}
+    item: dict[str, Any] = {"type": kind, id_key(kind): result.call_id}
     match kind:
+        case "mcp_approval_response":
+            item["approve"] = extra.pop("approve", result.state == "ok")
+            if result.content:
+                item["reason"] = _text_of(result.content)
         case "computer_call_output":
             item["output"], text = _screenshot(result.content, strict, place)
         case "shell_call_output":

@@ -27,6 +27,7 @@ ANSWERS: Final = {
     "apply_patch_call": "apply_patch_call_output",
     "computer_call": "computer_call_output",
     "tool_search_call": "tool_search_output",
+    "mcp_approval_request": "mcp_approval_response",
 }
 """Calls that need an answer, and the items that answer them."""
 OF_MODEL: Final = frozenset(
@@ -102,6 +103,10 @@ class ResponsesRules:
                     facts.fault("shape", ".encrypted_content", f"{NO_KEY}'encrypted_content'.")
             case _ if kind in FOREIGN:
                 facts.fault("block", ".type", f"Invalid value: {kind!r}.")
+            case "mcp_approval_response":
+                facts.answer = self._call_id(item.get("approval_request_id"), ".approval_request_id", facts)
+                if not isinstance(item.get("approve"), bool):
+                    facts.fault("content", ".approve", "expected a boolean")
             case _ if kind.endswith("_output") and kind != "program_output":
                 self._answer(item, kind, facts)
             case _:
@@ -158,7 +163,8 @@ class ResponsesRules:
         if by_provider:
             facts.ran = str(item.get("call_id"))
             return
-        facts.call = self._call_id(item.get("call_id"), ".call_id", facts)
+        key = "id" if kind == "mcp_approval_request" else "call_id"
+        facts.call = self._call_id(item.get(key), f".{key}", facts)
         if kind in ("function_call", "custom_tool_call"):
             name = item.get("name")
             if not isinstance(name, str) or not TOOL_NAME(name):
