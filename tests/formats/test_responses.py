@@ -189,6 +189,36 @@ def test_responses_in_a_row_stay_apart_in_the_list_of_a_resumed_conversation(has
 
 
 @pytest.mark.parametrize(
+    "items",
+    [
+        [
+            {"type": "shell_call", "id": "sh_1", "call_id": "c", "environment": {"type": "container_auto"}, "action": {}},
+            {"type": "shell_call_output", "id": "sho_1", "call_id": "c", "output": []},
+        ],
+        [CALL, {**OUTPUT, "id": "fco_1"}],
+        [
+            {"type": "mcp_approval_request", "id": "mcpr_1", "name": "look"},
+            {"type": "mcp_approval_response", "id": "mcprs_1", "approval_request_id": "mcpr_1", "approve": True},
+        ],
+        [SEARCH, {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": []}],
+    ],
+    ids=lambda items: str(items[1]["type"]),
+)
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_recorded_response_with_outputs_is_one_message_in_a_list(items: list[dict[str, Any]], is_resumed: bool):
+    store = MemoryStore()
+    chat = open_conversation("c", store=store, format=NAME, window=100_000, policy="none")
+    sent: list[Any] = [{"role": "user", "content": "go"}]
+    chat.prompt(messages=sent)
+    chat.record(response(*items, ANSWER))
+    sent += [*items, ANSWER, {"role": "user", "content": "Go on."}]
+    if is_resumed:
+        chat = open_conversation("c", store=store, format=NAME, window=100_000, policy="none")
+    assert chat.prompt(messages=sent)["input"] == sent
+    assert [row.message.role for row in chat.history()] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize(
     ("call", "output"),
     [
         (

@@ -25,7 +25,7 @@ from ..memo import Memo
 from ..stops import responses_stop
 from ..tools import for_responses
 from ..ui_messages import is_ui_message, read_ui_message
-from .items import group, start_keys
+from .items import group, is_of_model, own_id, start_keys
 from .read import NAME, read, read_reply
 from .write import cut, without_id, write, write_view
 
@@ -41,6 +41,8 @@ class Responses:
         self._memo = Memo(cut, write_view)
         self._starts: set[str] = set()
         """Keys of the first item of each known response. An item with one of them begins a message."""
+        self._inside: set[str | None] = set()
+        """Ids of items that known responses have, and that others make too, such as outputs of calls."""
 
     @property
     def memo(self) -> Memo:
@@ -49,12 +51,14 @@ class Responses:
 
     def group(self, items: Sequence[object]) -> list[object]:
         """Return a caller's list with the items of each response as one response object, for `parse`."""
-        return group(items, self._starts)
+        return group(items, self._starts, self._inside)
 
     def learn(self, message: Message) -> None:
         """Note a message of the history, so that `group` finds where it begins in a list."""
         if message.role == "assistant" and (items := write([message])):
             self._starts.update(start_keys(items[0]))
+            self._inside.update([own_id(item, "id") for item in items if not is_of_model(item)])
+            self._inside.discard(None)
 
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in an item, a response, a list of items, or a string from the user.

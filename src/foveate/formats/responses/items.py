@@ -52,24 +52,29 @@ def id_key(kind: object) -> str:
     return {APPROVAL: "id", "mcp_approval_response": "approval_request_id"}.get(str(kind), "call_id")
 
 
-def group(items: Iterable[object], starts: Set[str] = frozenset()) -> list[object]:
+def group(
+    items: Iterable[object], starts: Set[str] = frozenset(), inside: Set[str | None] = frozenset()
+) -> list[object]:
     """Return a caller's list with the items of each response as one response object, `{"object": "response", ...}`.
 
     A response ends before an item of another author, after a message of the phase `final_answer` or an incomplete item,
-    and before an item with a key in `starts` (`start_keys`). Other values stay as they are.
+    and before an item with a key in `starts` (`start_keys`). An output of what the provider ran belongs to its call, and
+    so do items with an id in `inside` to what is before them. Other values stay as they are.
     """
     grouped: list[object] = []
     open_items: list[dict[str, Any]] | None = None
     answered_there: set[str | None] = set()
     for value in items:
         item = _as_item(value)
-        if item is not None and own_id(item, "call_id") in answered_there and str(kind_of(item)).endswith("_output"):
-            pass  # The provider ran this call, and its output is in the same response.
-        elif item is None or not is_of_model(item):
+        is_inside = item is not None and (
+            own_id(item, "id") in inside
+            or (own_id(item, "call_id") in answered_there and str(kind_of(item)).endswith("_output"))
+        )
+        if item is None or not (is_inside or is_of_model(item)):
             grouped.append(value)
             open_items = None
             continue
-        if open_items is None or not starts.isdisjoint(start_keys(item)):
+        if open_items is None or not (is_inside or starts.isdisjoint(start_keys(item))):
             open_items = []
             grouped.append({"object": "response", "output": open_items})
         open_items.append(item)
