@@ -192,7 +192,13 @@ def test_responses_in_a_row_stay_apart_in_the_list_of_a_resumed_conversation(has
     "items",
     [
         [
-            {"type": "shell_call", "id": "sh_1", "call_id": "c", "environment": {"type": "container_auto"}, "action": {}},
+            {
+                "type": "shell_call",
+                "id": "sh_1",
+                "call_id": "c",
+                "environment": {"type": "container_auto"},
+                "action": {},
+            },
             {"type": "shell_call_output", "id": "sho_1", "call_id": "c", "output": []},
         ],
         [CALL, {**OUTPUT, "id": "fco_1"}],

@@ -402,6 +402,25 @@ def test_requests_whose_history_the_provider_keeps_pass(proxy: Proxy, field: str
     assert proxy.send(RESPONSES, {**body, field: None}, KEY) is not None
 
 
+@pytest.mark.parametrize("reference", [{"type": "item_reference", "id": "fc_1"}, {"id": "fc_1"}])
+def test_lists_that_refer_to_items_of_the_provider_pass(proxy: Proxy, reference: dict[str, Any]):
+    """A result follows the reference to its call, which no view can show."""
+    result = {"type": "function_call_output", "call_id": "call_1", "output": "a door"}
+    body = {
+        "model": "gpt-5",
+        "input": [user("Hello"), reference, result],
+        "tools": [{"type": "function", "name": "run"}],
+    }
+    assert proxy.send(RESPONSES, body, KEY) is None
+
+
+def test_requests_of_a_thread_that_the_provider_keeps_pass(proxy: Proxy):
+    body = {"model": "claude-opus-5", "messages": [user("Hello")], "tools": [{"name": "run", "input_schema": {}}]}
+    for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}):
+        assert proxy.send(ANTHROPIC, {**body, "thread": thread}, KEY) is None
+    assert proxy.send(ANTHROPIC, body, KEY) is not None
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"messages": 1}', b'{"messages": [1]}', b'{"messages": ["\xff"]}'])
 def test_bodies_that_cannot_be_read_raise(store: Store, content: bytes):
     with pytest.raises((ValueError, BadMessage)):

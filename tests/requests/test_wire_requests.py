@@ -327,6 +327,8 @@ def test_input_of_responses_may_be_a_text():
     ("format", "fields", "error"),
     [
         ("openai_responses", {"previous_response_id": "resp_1"}, BadInput),
+        ("openai_responses", {"input": [{"type": "item_reference", "id": "msg_1"}]}, BadInput),
+        ("anthropic", {"thread": {"type": "create"}}, BadInput),
         ("openai", {"n": 2}, BadInput),
         ("openai", {"messages": 3}, ValueError),
         ("anthropic", {"system": 5}, BadInput),

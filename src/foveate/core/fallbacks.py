@@ -1,8 +1,9 @@
 """Blocks of a reply that requests leave out, because another model continued the reply.
 
-If a model of Anthropic declines in the middle of a reply, another one may go on in the same message (`fallbacks`). A block
-`fallback` marks the place and stays there. The thinking and the calls of the client's tools before the last one are
-void, and so is the use of a server tool without its result: the API asks to leave them out, and the calls get no result.
+If a model of Anthropic declines in the middle of a reply, another one may go on in the same message (`fallbacks`). A
+block `fallback` marks the place and stays there. The thinking and the calls of the client's tools before the last one
+are void, and so is the use of a server tool without its result: the API asks to leave them out, and the calls get no
+result.
 
 Source: Anthropic's page "Refusals and fallback", and the types of the SDK `anthropic` 2.14.
 """

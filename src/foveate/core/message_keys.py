@@ -28,8 +28,8 @@ def message_key(message: Message) -> bytes:
     """Return the key of what a message says, 16 bytes.
 
     Texts that follow each other count as one, and the arguments of a call are compared as JSON. The key leaves out
-    reasoning, unknown fields, and the name and the state of a result, which some formats do not carry. It also leaves out
-    what is void in a reply that another model continued.
+    reasoning, unknown fields, and the name and the state of a result, which some formats do not carry. It also leaves
+    out what is void in a reply that another model continued.
     """
     content: list[Any] = [message.role, message.name]
     _add(content, message.parts)

@@ -210,7 +210,7 @@ def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool
     void = void_parts(message.parts)
     for index, part in enumerate(message.parts):
         if index in void:
-            why = why or "what was void when another model went on is refused"
+            why = why or "blocks before the place where another model went on are refused"
             continue
         match part:
             case Text() if not part.text.strip():
@@ -247,10 +247,10 @@ def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool
         why = why or "content after a call, and reasoning at the end, are refused"
         parts = ordered
     last = parts[-1] if parts else None
-    if profile.refuses_trailing_space and message.role == "assistant" and isinstance(last, Text):
-        if last.text[-1].isspace():
-            why = why or "white space at the end of the assistant's text is refused"
-            parts[-1] = Text(last.text.rstrip(), last.extra)
+    trims = profile.refuses_trailing_space and message.role == "assistant"
+    if trims and isinstance(last, Text) and last.text[-1].isspace():
+        why = why or "white space at the end of the assistant's text is refused"
+        parts[-1] = Text(last.text.rstrip(), last.extra)
     if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
         is_kept = not parts and is_directive(message, profile)
         return (message if is_kept else None), "" if is_kept else "a message without content is refused"

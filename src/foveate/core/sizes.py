@@ -1,8 +1,8 @@
 """Sizes of messages: tokens and images.
 
 A counter counts text, and media if it has a method for them (`foveate.counters`). Other counters count media as GPT-4o
-does. Encrypted content counts as a quarter of its characters: it is billed by what it holds, not by its own size. Images
-and documents within a block that is kept whole, such as a fetched PDF or a generated image, count like other media.
+does. Encrypted content counts as a quarter of its characters: it is billed by what it holds, not by its own size.
+Images and documents within a block that is kept whole, such as a fetched PDF or a generated image, count like others.
 """
 
 from __future__ import annotations

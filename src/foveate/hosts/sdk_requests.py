@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.stamps import Usage
 from ..errors import FoveateError
-from ..requests import SERVER_STATE, ApiError, WireRequest, api_for, api_of
+from ..requests import ApiError, WireRequest, api_for, api_of, state_in
 from .host import Host, logged, model_name
 from .sdk_lists import begins_with, content_name, first_message, listed
 
@@ -63,8 +63,8 @@ class SdkRequests:
         users apart that have no name. `window`: that of the model in tokens, if foveate does not know the model.
         """
         try:
-            if state := [key for key in SERVER_STATE if body.get(key)]:
-                raise FoveateError(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
+            if state := state_in(body, body.get("input")):
+                raise FoveateError(f"{state} lets the provider keep the history. Send whole lists instead.")
             chat = self._conversation(format, body, name, session, user)
             return self._host.with_window(lambda assumed: SdkRequest(chat, format, body, window or assumed))
         except Exception as error:

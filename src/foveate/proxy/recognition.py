@@ -23,7 +23,7 @@ from ..core.conversation_names import child_name
 from ..core.messages import Message
 from ..errors import NoSuchConversation
 from ..ports import Head, Store
-from ..requests import SERVER_STATE, Api, RequestBody
+from ..requests import Api, RequestBody
 from .client_ids import ClientIds, read_ids
 from .sent_lists import (
     START,
@@ -119,7 +119,7 @@ class Recognizer:
         BadMessage and MsgspecError (a ValueError) if the body cannot be read, and StoreError.
         """
         fields = body.fields
-        if api.messages not in fields or any(_is_set(fields.get(key)) for key in SERVER_STATE):
+        if api.messages not in fields or body.state:
             return None
         ids = read_ids(headers, fields)
         sent = SentList(api, body)

@@ -13,7 +13,7 @@ splice_*.py      one answer for the client, made of several of one format
 
 from __future__ import annotations
 
-from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name
+from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name, state_in
 from .body import ListMemory, RequestBody
 from .request import AnsweredCall, ApiError, NotContinued, WireRequest
 
@@ -31,4 +31,5 @@ __all__ = [
     "api_of",
     "beta_header",
     "model_name",
+    "state_in",
 ]

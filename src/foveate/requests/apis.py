@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..errors import BadSetting
+from ..formats.responses.items import REFERENCE, kind_of
 from ..models.known import check_model
 
-__all__ = ["CONVERSATION_HEADER", "SERVER_STATE", "Api", "api_for", "api_of", "beta_header", "model_name"]
+__all__ = ["CONVERSATION_HEADER", "SERVER_STATE", "Api", "api_for", "api_of", "beta_header", "model_name", "state_in"]
 
-SERVER_STATE: Final = ("previous_response_id", "conversation")
+SERVER_STATE: Final = ("previous_response_id", "conversation", "thread")
 """Fields of requests whose history the provider keeps."""
 CONVERSATION_HEADER: Final = "x-foveate-conversation"
 """The header of a request in which a program names the conversation. It is not sent on."""
@@ -42,6 +43,15 @@ def api_of(path: str) -> Api | None:
     `/v1/threads/ID/messages` belongs to another API of OpenAI.
     """
     return next((api for end, api in _APIS.items() if path.endswith(end)), None)
+
+
+def state_in(fields: Mapping[str, Any], items: object) -> str:
+    """Return the field, or the kind of items, by which the provider keeps a part of the history; "" if there is none.
+
+    `items`: those of the Responses API that may be references to items of the provider.
+    """
+    refers = isinstance(items, list) and any(isinstance(item, dict) and kind_of(item) == REFERENCE for item in items)
+    return next((key for key in SERVER_STATE if fields.get(key)), REFERENCE if refers else "")
 
 
 def api_for(format: str) -> Api:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw
 
 from ..core.caches import register
-from .apis import Api
+from .apis import SERVER_STATE, Api, state_in
 from .cache_marks import MARK_KEY
 
 __all__ = ["ListMemory", "RequestBody"]
@@ -28,6 +28,8 @@ _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _LIST = msgspec.json.Decoder(list[Raw])
 _BEGINNING: Final = 1_000
 """Bytes at the beginning of bodies by which lists are looked up. Shorter bodies are read whole."""
+_REFERENCE_MAX: Final = 200
+"""Bytes of an item that may refer to one of the provider's."""
 _ALIKE_MAX: Final = 16
 """Lists with one such beginning that are remembered."""
 _LISTS_MAX: Final = 200
@@ -187,6 +189,14 @@ class RequestBody:
         """
         raw = self.fields[self._messages]
         return None if bytes(memoryview(raw)[:1]) == b'"' else [bytes(item) for item in _LIST.decode(raw)]
+
+    @property
+    def state(self) -> str:
+        """The field, or the kind of items, by which the provider keeps a part of the history; "" if there is none."""
+        # References are short. A longer item is not decoded for its kind.
+        short = [item for item in self.items or () if len(item) < _REFERENCE_MAX]
+        maybe = [json.loads(item) for item in short if b'"role"' not in item and b'"call_id"' not in item]
+        return state_in({key: self.value(key) for key in SERVER_STATE}, maybe)
 
     def value(self, key: str) -> Any:
         """Return the value of a field, decoded; None if there is none. Do not change it."""

@@ -19,7 +19,7 @@ from ..core.view import View
 from ..errors import BadInput, ConflictError, FoveateError
 from ..expand.tool import NAMES
 from .answer import Answer
-from .apis import SERVER_STATE, Api, model_name
+from .apis import Api, model_name
 from .body import RequestBody
 from .writing import RequestWriter, json_value
 
@@ -92,8 +92,8 @@ class WireRequest:
         """
         body = content if isinstance(content, RequestBody) else RequestBody(api, content)
         fields = body.fields
-        if state := [key for key in SERVER_STATE if json_value(fields.get(key))]:
-            raise BadInput(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
+        if state := body.state:
+            raise BadInput(f"{state} lets the provider keep the history. Send whole lists instead.")
         if (json_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
         self._api, self._body, self._window = api, body, window

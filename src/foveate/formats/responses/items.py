@@ -8,13 +8,26 @@ from typing import Any
 from ..blocks import as_dict
 from ..ui_messages import is_ui_message
 
-__all__ = ["APPROVAL", "group", "id_key", "is_of_model", "kind_of", "own_id", "runs_at_provider", "start_keys"]
+__all__ = [
+    "APPROVAL",
+    "REFERENCE",
+    "group",
+    "id_key",
+    "is_of_model",
+    "kind_of",
+    "own_id",
+    "runs_at_provider",
+    "start_keys",
+]
 
 APPROVAL = "mcp_approval_request"
 """A call whose answer lets the provider call a tool of an MCP server, or not."""
 
+REFERENCE = "item_reference"
+"""An item that the provider stores."""
+
 _OF_MODEL = frozenset(
-    {"reasoning", "program", "program_output", "mcp_list_tools", APPROVAL, "item_reference"}
+    {"reasoning", "program", "program_output", "mcp_list_tools", APPROVAL, REFERENCE}
     | {"compaction", "compaction_summary", "context_compaction"}
 )
 """Items of a response, next to messages of the assistant and calls."""
@@ -32,7 +45,7 @@ def is_of_model(item: Mapping[str, Any]) -> bool:
 
 def kind_of(item: Mapping[str, Any]) -> object:
     """Return the type of an item. Messages and references may leave it out."""
-    return item.get("type") or ("item_reference" if "role" not in item and "id" in item else "message")
+    return item.get("type") or (REFERENCE if "role" not in item and "id" in item else "message")
 
 
 def runs_at_provider(item: Mapping[str, Any]) -> bool:
@@ -58,8 +71,8 @@ def group(
     """Return a caller's list with the items of each response as one response object, `{"object": "response", ...}`.
 
     A response ends before an item of another author, after a message of the phase `final_answer` or an incomplete item,
-    and before an item with a key in `starts` (`start_keys`). An output of what the provider ran belongs to its call, and
-    so do items with an id in `inside` to what is before them. Other values stay as they are.
+    and before an item with a key in `starts` (`start_keys`). An output of what the provider ran belongs to its call,
+    and an item with an id in `inside` to what is before it. Other values stay as they are.
     """
     grouped: list[object] = []
     open_items: list[dict[str, Any]] | None = None

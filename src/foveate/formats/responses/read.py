@@ -240,7 +240,7 @@ def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
             known = known | {"name", "input"}
             name = get_string(item, "name", where)
             arguments = to_text({"input": get_string(item, "input", where)}, where)
-        case "mcp_approval_request":  # What the tool gets is not for the caller's tools.
+        case "mcp_approval_request":  # The call of the tool itself is not for the caller.
             asked = {key: item[key] for key in APPROVED if key in item}
             name, known, arguments = kind, known | APPROVED, to_text(asked, where)
         case _ if isinstance(payload := item.get(field), Mapping) and payload:
