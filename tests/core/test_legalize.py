@@ -80,6 +80,24 @@ def test_trailing_space_is_removed_only_if_refused():
     assert alone(unsigned).message == assistant("so:")
 
 
+@pytest.mark.parametrize(
+    ("part", "kept"),
+    [
+        (Text("out", Extra("openai_responses", '{"stderr":"","outcome":{"type":"timeout"}}')), Text("out")),
+        (Opaque("openai_responses", "content:tools", '{"tools":[]}'), Text('{"tools":[]}')),
+        (Opaque("anthropic", "tool_reference", '{"type":"tool_reference"}'), Text('{"type":"tool_reference"}')),
+        (Opaque("anthropic", "search_result", "{}"), Opaque("anthropic", "search_result", "{}")),
+        (PIXEL, PIXEL),
+    ],
+)
+def test_note_has_no_content_that_only_results_have(part, kept):
+    """A note is a user's message, and shows the answer of a call that is not visible."""
+    format = part.format if isinstance(part, Opaque) else "openai_responses"
+    message = Message("tool", (ToolResult("zz", (part,)),))
+    *_, note = shown(user("go"), message, profile=profile_for(format))
+    assert note.message.parts[1:] == (kept,)
+
+
 def test_space_that_does_not_end_a_request_stays():
     """Thinking is bound to what comes before it, letter by letter, and newer models end no request with their reply."""
     calling = Message("assistant", (Text("I look: \n"), SIGNED, ToolCall("a", "t")))
