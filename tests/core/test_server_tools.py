@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from foveate import open_conversation
 from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Span, Target
+from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Message, Opaque, Text, ToolCall
 from foveate.core.server_tools import closing_result, server_block, server_blocks
 from foveate.core.units import cut_points
@@ -46,6 +47,42 @@ def sent(*messages: dict, policy: str = "none", **options) -> list[dict]:
 
 
 # ------------------------------------------------------------------------------------------------------------- pauses
+
+
+PROGRAM = {"type": "program", "id": "prog_1", "call_id": "call_p", "code": "await look()", "fingerprint": "f"}
+CALLED = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "call_1",
+    "name": "look",
+    "arguments": "{}",
+    "caller": {"type": "program", "caller_id": "call_p"},
+}
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "rain", "caller": CALLED["caller"]}
+RAN = {"type": "program_output", "id": "prog_out_1", "call_id": "call_p", "result": "rain", "status": "completed"}
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        (None, [PROGRAM, CALLED, OUTPUT, RAN]),
+        (2, []),
+        (4, [PROGRAM, CALLED, OUTPUT, {**RAN, "id": "prog_out_call_p", "result": NO_ANSWER, "status": "incomplete"}]),
+    ],
+)
+def test_program_and_its_output_are_paired_across_responses(hidden, shown):
+    """OpenAI runs the program, which calls a tool of the client in between."""
+    chat = open_conversation("c", format="openai_responses", window=100_000, policy="none", expand=False)
+    chat.append(ASK)
+    for output, answers in (([PROGRAM, CALLED], [OUTPUT]), ([RAN], [{"role": "user", "content": "Thanks."}])):
+        chat.prompt()
+        chat.record({"object": "response", "status": "completed", "output": output})
+        chat.append(answers)
+    if hidden is not None:
+        chat.edit(Hide(Target(chat.history()[hidden - 1].id)))
+    items = chat.prompt()["input"]
+    assert [item for item in items if "type" in item] == shown
+    assert check_body("openai_responses", chat.body()) == []
 
 
 def test_paused_turn_is_sent_back_as_it_came():

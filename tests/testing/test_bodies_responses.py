@@ -64,6 +64,7 @@ def insert(place: int, item: Any) -> Callable[[Body], None]:
 
 
 I = "input"  # noqa: E741
+PROGRAM = {"type": "program", "id": "prog_1", "call_id": "call_p"}
 SHOT = {"type": "computer_screenshot", "image_url": "x"}
 PLANTED: list[tuple[str, str, Callable[[Body], None]]] = [
     ("messages", "input", put(I, [])),
@@ -83,6 +84,8 @@ PLANTED: list[tuple[str, str, Callable[[Body], None]]] = [
     ("pairing", "input[4]", remove(2)),
     ("pairing", "input[6]", insert(6, OUTPUT)),
     ("pairing", "input[5]", put(I, 5, "type", "custom_tool_call_output")),
+    ("pairing", "input[1]", insert(1, {**PROGRAM, "type": "program_output"})),
+    ("pairing", "input[7]", insert(7, PROGRAM)),
     ("call-id", "input[2].call_id", put(I, 2, "call_id", "")),
     ("call-id", "input[2].call_id", put(I, 2, "call_id", "a" * 65)),
     ("call-id", "input[6].call_id", insert(6, {**CALL, "id": "fc_2"})),

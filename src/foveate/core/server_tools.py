@@ -9,10 +9,14 @@ Gemini writes `toolCall` and `toolResponse` with one id (Google Search, Maps, UR
 `executableCode` and `codeExecutionResult`, mostly without ids. Google asks to return all of them. They may be in
 consecutive messages too: the SDK's chats keep each piece of a stream as a content of its own.
 
+OpenAI writes `program` and `program_output` with one call id. A program may call the client's tools: its output then
+follows in the response to their results.
+
 This module reads the pairs, and writes a result where none will come.
 
 Sources: Anthropic's page on server tools, Google's pages on code execution and on combining built-in tools with
-functions, and the types of the SDKs `anthropic` 2.12 and `google-genai` 2.34.
+functions, OpenAI's page on programmatic tool calling, and the types of the SDKs `anthropic` 2.14, `google-genai` 2.34
+and `openai` 3.57.
 """
 
 from __future__ import annotations
@@ -32,6 +36,11 @@ _USES = frozenset({"server_tool_use", "mcp_tool_use"})
 _RESULT = "_tool_result"
 _GEMINI_USES = {"toolCall": "toolResponse", "executableCode": "codeExecutionResult"}
 _GEMINI = frozenset({*_GEMINI_USES, *_GEMINI_USES.values()})
+_PROGRAM, _PROGRAM_OUTPUT = "program", "program_output"
+
+
+_ID_MAX = 64
+"""Characters of an id of OpenAI."""
 
 
 class ServerBlock(msgspec.Struct, frozen=True, gc=False):
@@ -50,13 +59,14 @@ class ServerBlock(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def may_wait(self) -> bool:
-        """Return whether a request may end before the result: the provider continues a paused turn (Anthropic)."""
-        return self.format == "anthropic"
+        """Return whether a request may end before the result: the provider continues the turn (not Gemini)."""
+        return self.format != "gemini"
 
 
 class _Head(msgspec.Struct):
     id: str = ""
     tool_use_id: str = ""
+    call_id: str = ""
     name: str = ""
 
 
@@ -66,6 +76,8 @@ def server_block(part: Part) -> ServerBlock | None:
         return None
     if part.format == "anthropic" and (part.kind in _USES or part.kind.endswith(_RESULT)):
         return _read(part)
+    if part.format == "openai_responses" and part.kind in (_PROGRAM, _PROGRAM_OUTPUT):
+        return ServerBlock(part.kind == _PROGRAM, _head(part).call_id, _PROGRAM_OUTPUT, part.format)
     return _read_gemini(part) if part.format == "gemini" and part.kind in _GEMINI else None
 
 
@@ -85,7 +97,7 @@ def pair_key(block: ServerBlock, place: str, open_uses: Iterable[str]) -> str:
     """
     nameless = f"{block.result_kind}@"
     if block.is_use:
-        return block.id or ("" if block.format == "anthropic" else nameless + place)
+        return block.id or (nameless + place if block.format == "gemini" else "")
     if block.id:
         return block.id if block.id in open_uses else ""
     return next((key for key in open_uses if key.startswith(nameless)), "") if block.format == "gemini" else ""
@@ -126,9 +138,12 @@ def partner_of(parts: Sequence[Part], index: int) -> int | None:
 def closing_result(use: ServerBlock, text: str) -> Opaque:
     """Return a result for a use that gets none: the provider's own error `unavailable`.
 
-    `text`: the error for MCP tools and for Gemini, which have no such error.
+    `text`: the error for MCP tools, for Gemini and for OpenAI, which have no such error.
     """
     kind = use.result_kind
+    if use.format == "openai_responses":
+        fields = {"type": kind, "id": f"prog_out_{use.id}"[:_ID_MAX], "call_id": use.id}
+        return Opaque(use.format, kind, _text({**fields, "result": text, "status": "incomplete"}))
     if use.format == "gemini":
         return Opaque("gemini", kind, _text({kind: _closing_inner(use, text)}))
     body: dict[str, object] = {"type": kind, "tool_use_id": use.id}
@@ -151,11 +166,16 @@ def _text(body: dict[str, object]) -> str:
 
 
 @cached(4_096)
-def _read(part: Opaque) -> ServerBlock:
+def _head(part: Opaque) -> _Head:
     try:
-        head = msgspec.json.decode(part.body, type=_Head)
+        return msgspec.json.decode(part.body, type=_Head)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        head = _Head()
+        return _Head()
+
+
+@cached(4_096)
+def _read(part: Opaque) -> ServerBlock:
+    head = _head(part)
     if part.kind not in _USES:
         return ServerBlock(False, head.tool_use_id, part.kind)
     if part.kind == "mcp_tool_use":

@@ -64,6 +64,8 @@ class ItemFacts(Facts):
     ran: str = ""
     """The id of a call that the provider ran."""
     answer: str | None = None
+    program: str = ""
+    """The id of a program, or of the program whose output this is."""
     is_of_model: bool = False
     needs_next: bool = False
     """Whether the next item must be of the same response."""
@@ -111,6 +113,8 @@ class ResponsesRules:
                 self._answer(item, kind, facts)
             case _:
                 facts.is_of_model = kind in OF_MODEL or kind.endswith("_call")
+                if kind in ("program", "program_output"):
+                    facts.program = self._call_id(item.get("call_id"), ".call_id", facts) or ""
                 if kind in ANSWERS:
                     self._call(item, kind, facts)
                 for text in strings(item):
@@ -291,6 +295,7 @@ class ResponsesRules:
         # With these fields, the provider puts what it stores before the items.
         continues = bool(body.get("previous_response_id") or body.get("conversation"))
         yield from _pairs(items, continues=continues)
+        yield from _programs(items, continues=continues)
         yield from _reasoning_places(items, is_stored=body.get("store") is not False)
         yield from _ids(items)
         for place, facts in enumerate(items[:-1]):
@@ -343,6 +348,20 @@ def _pairs(items: Sequence[ItemFacts], *, continues: bool) -> Iterator[Fault]:
     for call_id, place in calls.items():
         if call_id not in answered:
             yield "pairing", f"input[{place}]", f"No tool output found for function call {call_id}."
+
+
+def _programs(items: Sequence[ItemFacts], *, continues: bool) -> Iterator[Fault]:
+    """Yield problems of programs: their output follows, before the user speaks. A request may end before that."""
+    waiting: dict[str, int] = {}
+    for place, facts in enumerate(items):
+        if facts.kind == "program":
+            waiting[facts.program] = place
+        elif facts.kind == "program_output" and waiting.pop(facts.program, None) is None and not continues:
+            yield "pairing", f"input[{place}]", f"No program found for program output with call_id {facts.program}."
+        elif facts.role in ("user", "system", "developer"):
+            for program, start in waiting.items():
+                yield "pairing", f"input[{start}]", f"No program output found for program {program}."
+            waiting = {}
 
 
 def _reasoning_places(items: Sequence[ItemFacts], *, is_stored: bool) -> Iterator[Fault]:
