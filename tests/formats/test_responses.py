@@ -494,6 +494,17 @@ def test_an_id_is_sent_once():
     assert [item.get("id") for item in items] == [None, "msg_1", None, None]
 
 
+def test_trigger_of_a_compaction_is_sent_at_the_end_alone():
+    """If the compaction failed, or is undone, the items before it are shown, and the trigger would start another one."""
+    trigger = {"type": "compaction_trigger"}
+    asked = whole({"role": "user", "content": "go"}, trigger)
+    assert shown(*asked)[1:] == [trigger]
+    format, entered = Responses(), view(*asked, user("on"))
+    assert [item["content"] for item in format.prompt(entered, profile=PROFILE)["input"]] == ["go", "on"]
+    assert json.loads(format.body(entered, profile=PROFILE)) == format.prompt(entered, profile=PROFILE)
+    assert len(format.rendered(entered, profile=PROFILE)) == 2
+
+
 def test_rendered_items_join_to_the_body():
     format = Responses()
     messages = [user("go", IMAGE), *whole(REASONING, CALL, OUTPUT, ANSWER), *whole(ANSWER)]

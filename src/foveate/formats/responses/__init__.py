@@ -105,12 +105,12 @@ class Responses:
 
         `shared`: items are the same objects in every prompt, which the caller must not change.
         """
-        repeated = self._update(view, profile)
+        changed = self._update(view, profile)
         head, leading = _head(system, tools)
-        items = leading + (self._memo.wires if shared else self._memo.copies())
-        for place, item in repeated.items():
-            items[len(leading) + place] = copy_json(item)
-        return {**head, "input": items}
+        items = list(self._memo.wires) if shared else self._memo.copies()
+        for place, item in changed.items():
+            items[place : place + 1] = [copy_json(item)] if item else []
+        return {**head, "input": leading + items}
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
         """Return the items of a view as JSON bytes. Unchanged entries keep their bytes.
@@ -118,10 +118,10 @@ class Responses:
         A message of the assistant has an item for each of its parts. A message with the text that stands for a
         screenshot has no entries.
         """
-        repeated = self._update(view, profile)
+        changed = self._update(view, profile)
         rendered = self._memo.rendered.copy()
-        for place, item in repeated.items():
-            rendered[place] = Rendered(encode(item), rendered[place].entries)
+        for place, item in changed.items():
+            rendered[place : place + 1] = [Rendered(encode(item), rendered[place].entries)] if item else []
         return rendered
 
     def body(
@@ -143,28 +143,34 @@ class Responses:
         self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]
     ) -> tuple[bytes, list[bytes]]:
         """Return the beginning of the body, and the items."""
-        repeated = self._update(view, profile)
+        changed = self._update(view, profile)
         fields, leading = _head(system, tools)
         head = encode({**fields, "input": []})[:-2]  # Ends before the "]}" of the empty list.
-        bodies = [*[encode(item) for item in leading], *self._memo.bodies]
-        for place, item in repeated.items():
-            bodies[len(leading) + place] = encode(item)
-        return head, bodies
+        bodies = list(self._memo.bodies)
+        for place, item in changed.items():
+            bodies[place : place + 1] = [encode(item)] if item else []
+        return head, [*[encode(item) for item in leading], *bodies]
 
-    def _update(self, view: View, profile: Profile) -> dict[int, dict[str, Any]]:
-        """Write the items of a view. Return those whose id came before, by place and without the id: the API refuses
-        an id that it sees twice.
+    def _update(self, view: View, profile: Profile) -> dict[int, dict[str, Any] | None]:
+        """Write the items of a view. Return those that a request has otherwise, by place, the last one first.
+
+        The API refuses an id that it sees twice, so that the later item goes without it. It takes a trigger of its
+        compaction only at the end: None stands for one that is left out.
         """
         self._memo.update(view.entries, profile)
         seen: set[str] = set()
-        repeated: dict[int, dict[str, Any]] = {}
+        changed: dict[int, dict[str, Any] | None] = {}
+        last = len(self._memo.wires) - 1
         for place, item in enumerate(self._memo.wires):
             id = item.get("id")
+            if item.get("type") == "compaction_trigger" and place < last:
+                changed[place] = None
+                continue
             if isinstance(id, str) and item.get("type") != "local_shell_call_output":  # Its id is that of the call.
                 if id in seen:
-                    repeated[place] = without_id(item)
+                    changed[place] = without_id(item)
                 seen.add(id)
-        return repeated
+        return dict(reversed(changed.items()))
 
 
 def _head(system: object, tools: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
