@@ -85,6 +85,18 @@ def test_program_and_its_output_are_paired_across_responses(hidden, shown):
     assert check_body("openai_responses", chat.body()) == []
 
 
+def test_call_of_another_agent_gets_a_stand_in_if_its_output_is_hidden():
+    """OpenAI runs the agents: the output of a call that waits for one may be in a later response."""
+    call = {"type": "multi_agent_call", "id": "mac_1", "call_id": "c", "action": "wait_agent", "arguments": "{}"}
+    ran = {"type": "multi_agent_call_output", "id": "maco_1", "call_id": "c", "action": "wait_agent", "output": []}
+    chat = open_conversation("c", format="openai_responses", window=100_000, policy="none", expand=False)
+    chat.append([ASK, call, CALLED, OUTPUT, ran, {"role": "user", "content": "Thanks."}])
+    assert chat.prompt()["input"][1:5] == [call, CALLED, OUTPUT, ran]
+    chat.edit(Hide(Target(chat.history()[3].id)))
+    output = [{"type": "output_text", "text": NO_ANSWER}]
+    assert chat.prompt()["input"][4] == {"type": ran["type"], "call_id": "c", "action": "wait_agent", "output": output}
+
+
 def test_paused_turn_is_sent_back_as_it_came():
     assert sent(ASK, model(SEARCH))[1:] == [model(SEARCH)]
 

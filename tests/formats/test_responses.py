@@ -203,6 +203,15 @@ def test_responses_in_a_row_stay_apart_in_the_list_of_a_resumed_conversation(has
         ],
         [CALL, {**OUTPUT, "id": "fco_1"}],
         [
+            {"type": "program", "id": "prog_1", "call_id": "call_p", "code": "1", "fingerprint": "f"},
+            {"type": "program_output", "id": "prog_out_1", "call_id": "call_p", "result": "1", "status": "completed"},
+        ],
+        [
+            {"type": "multi_agent_call", "call_id": "call_m", "action": "wait_agent", "arguments": "{}", "id": "mac_1"},
+            {"type": "multi_agent_call_output", "call_id": "call_m", "action": "wait_agent", "output": []},
+            {"type": "agent_message", "author": "/root/a", "recipient": "/root", "content": []},
+        ],
+        [
             {"type": "mcp_approval_request", "id": "mcpr_1", "name": "look"},
             {"type": "mcp_approval_response", "id": "mcprs_1", "approval_request_id": "mcpr_1", "approve": True},
         ],
@@ -321,6 +330,22 @@ def test_a_hidden_screenshot_is_blank_and_the_text_follows_the_results():
     assert [item.get("type") for item in items[3:5]] == ["computer_call_output"] * 2
     assert items[3]["output"] == {"type": "computer_screenshot", "image_url": BLANK}
     assert [item["content"] for item in items[5:]] == [f"{SHOWN}[cleared]", f"{SHOWN}[gone]"]
+
+
+def test_result_of_a_programs_call_names_the_program():
+    """The API gives the result to the program by this field, which results of agents and stand-ins do not have."""
+    caller = {"type": "program", "caller_id": "call_p"}
+    program = {"type": "program", "id": "prog_1", "call_id": "call_p", "code": "1", "fingerprint": "f"}
+    asked = one(program, {**CALL, "caller": caller})
+    assert shown(user("go"), asked, tool_result("call_1", "a door"))[-1] == {**OUTPUT, "caller": caller}
+    direct = one({**CALL, "caller": {"type": "direct"}})
+    assert shown(user("go"), direct, tool_result("call_1", "a door"))[-1] == OUTPUT
+
+
+def test_message_of_an_agent_keeps_its_name():
+    """With several agents in one response, the API tells them apart by this field."""
+    message = {**ANSWER, "agent": {"agent_name": "/root/a"}}
+    assert shown(user("go"), one(message))[-1] == message
 
 
 def test_calls_that_the_provider_runs_are_kept_whole():
@@ -495,7 +520,7 @@ def test_an_id_is_sent_once():
 
 
 def test_trigger_of_a_compaction_is_sent_at_the_end_alone():
-    """If the compaction failed, or is undone, the items before it are shown, and the trigger would start another one."""
+    """After a failed compaction the items before it are shown, and the trigger would start another one."""
     trigger = {"type": "compaction_trigger"}
     asked = whole({"role": "user", "content": "go"}, trigger)
     assert shown(*asked)[1:] == [trigger]

@@ -9,8 +9,8 @@ Gemini writes `toolCall` and `toolResponse` with one id (Google Search, Maps, UR
 `executableCode` and `codeExecutionResult`, mostly without ids. Google asks to return all of them. They may be in
 consecutive messages too: the SDK's chats keep each piece of a stream as a content of its own.
 
-OpenAI writes `program` and `program_output` with one call id. A program may call the client's tools: its output then
-follows in the response to their results.
+OpenAI writes `program` and `program_output` with one call id, and so `multi_agent_call` and its output. A program may
+call the client's tools: its output then follows in the response to their results.
 
 This module reads the pairs, and writes a result where none will come.
 
@@ -36,7 +36,8 @@ _USES = frozenset({"server_tool_use", "mcp_tool_use"})
 _RESULT = "_tool_result"
 _GEMINI_USES = {"toolCall": "toolResponse", "executableCode": "codeExecutionResult"}
 _GEMINI = frozenset({*_GEMINI_USES, *_GEMINI_USES.values()})
-_PROGRAM, _PROGRAM_OUTPUT = "program", "program_output"
+_OPENAI_USES = {"program": "program_output", "multi_agent_call": "multi_agent_call_output"}
+_OPENAI = frozenset({*_OPENAI_USES, *_OPENAI_USES.values()})
 
 
 _ID_MAX = 64
@@ -55,7 +56,7 @@ class ServerBlock(msgspec.Struct, frozen=True, gc=False):
     format: str = "anthropic"
     """The format it came from."""
     tool: str = ""
-    """Gemini's name of the tool, such as `GOOGLE_SEARCH_WEB`."""
+    """Gemini's name of the tool, such as `GOOGLE_SEARCH_WEB`, or OpenAI's of an action, such as `spawn_agent`."""
 
     @property
     def may_wait(self) -> bool:
@@ -67,6 +68,7 @@ class _Head(msgspec.Struct):
     id: str = ""
     tool_use_id: str = ""
     call_id: str = ""
+    action: str = ""
     name: str = ""
 
 
@@ -76,8 +78,9 @@ def server_block(part: Part) -> ServerBlock | None:
         return None
     if part.format == "anthropic" and (part.kind in _USES or part.kind.endswith(_RESULT)):
         return _read(part)
-    if part.format == "openai_responses" and part.kind in (_PROGRAM, _PROGRAM_OUTPUT):
-        return ServerBlock(part.kind == _PROGRAM, _head(part).call_id, _PROGRAM_OUTPUT, part.format)
+    if part.format == "openai_responses" and part.kind in _OPENAI:
+        head, result_kind = _head(part), _OPENAI_USES.get(part.kind, part.kind)
+        return ServerBlock(part.kind in _OPENAI_USES, head.call_id, result_kind, part.format, head.action)
     return _read_gemini(part) if part.format == "gemini" and part.kind in _GEMINI else None
 
 
@@ -142,8 +145,7 @@ def closing_result(use: ServerBlock, text: str) -> Opaque:
     """
     kind = use.result_kind
     if use.format == "openai_responses":
-        fields = {"type": kind, "id": f"prog_out_{use.id}"[:_ID_MAX], "call_id": use.id}
-        return Opaque(use.format, kind, _text({**fields, "result": text, "status": "incomplete"}))
+        return Opaque(use.format, kind, _text({"type": kind, "call_id": use.id, **_closing_fields(use, text)}))
     if use.format == "gemini":
         return Opaque("gemini", kind, _text({kind: _closing_inner(use, text)}))
     body: dict[str, object] = {"type": kind, "tool_use_id": use.id}
@@ -152,6 +154,12 @@ def closing_result(use: ServerBlock, text: str) -> Opaque:
     else:
         body["content"] = {"type": f"{kind}_error", "error_code": "unavailable"}
     return Opaque("anthropic", kind, _text(body))
+
+
+def _closing_fields(use: ServerBlock, text: str) -> dict[str, object]:
+    if use.result_kind == "program_output":
+        return {"id": f"prog_out_{use.id}"[:_ID_MAX], "result": text, "status": "incomplete"}
+    return {"action": use.tool, "output": [{"type": "output_text", "text": text}]}
 
 
 def _closing_inner(use: ServerBlock, text: str) -> dict[str, object]:

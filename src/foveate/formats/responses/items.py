@@ -28,7 +28,7 @@ REFERENCE = "item_reference"
 
 _OF_MODEL = frozenset(
     {"reasoning", "program", "program_output", "mcp_list_tools", APPROVAL, REFERENCE}
-    | {"compaction", "compaction_summary", "context_compaction"}
+    | {"compaction", "compaction_summary", "context_compaction", "agent_message", "multi_agent_call_output"}
 )
 """Items of a response, next to messages of the assistant and calls."""
 
@@ -56,6 +56,8 @@ def runs_at_provider(item: Mapping[str, Any]) -> bool:
         case "shell_call":
             environment = item.get("environment")
             return isinstance(environment, Mapping) and str(environment.get("type")).startswith("container")
+        case "multi_agent_call":
+            return True
         case kind:
             return not isinstance(item.get("call_id"), str) and kind not in ("function_call", APPROVAL)
 
@@ -87,7 +89,7 @@ def group(
             grouped.append(value)
             open_items = None
             continue
-        if open_items is None or not (is_inside or starts.isdisjoint(start_keys(item))):
+        if open_items is None or not starts.isdisjoint(start_keys(item)):
             open_items = []
             grouped.append({"object": "response", "output": open_items})
         open_items.append(item)
@@ -99,9 +101,16 @@ def group(
 
 
 def start_keys(item: Mapping[str, Any]) -> list[str]:
-    """Return the values by which an item is recognised in a list: its own id, and others for clients that drop ids."""
-    keys = (own_id(item, "id"), own_id(item, "call_id"), own_id(item, "encrypted_content"))
-    return [key for key in keys if key]
+    """Return the values by which an item is recognised in a list: its own id, and others for clients that drop ids.
+
+    The call id of an output is that of another item.
+    """
+    names = (
+        ("id", "encrypted_content")
+        if str(kind_of(item)).endswith("_output")
+        else ("id", "call_id", "encrypted_content")
+    )
+    return [key for name in names if (key := own_id(item, name))]
 
 
 def own_id(item: Mapping[str, Any], key: str) -> str | None:

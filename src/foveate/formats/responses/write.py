@@ -43,12 +43,12 @@ _NEEDS_ID = frozenset(
 """Items that the API does not accept without their id."""
 
 _MESSAGE_KEYS = frozenset(
-    {"type", "role", "content", "id", "status", "phase"}  # OpenAI's own
+    {"type", "role", "content", "id", "status", "phase", "agent"}  # OpenAI's own
     | {"internal_chat_message_metadata_passthrough"}  # Codex, in requests to the backend of ChatGPT
 )
 """Keys of a message that are sent. The API refuses others: `Unknown parameter: 'input[0].timestamp'`.
 
-Sources: the types of OpenAI's SDK 3.54; recorded requests of Codex.
+Sources: the types of OpenAI's SDK 3.57; recorded requests of Codex.
 """
 
 Wire = tuple[dict[str, Any], tuple[Entry, ...]]
@@ -57,10 +57,10 @@ Wire = tuple[dict[str, Any], tuple[Entry, ...]]
 def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """Return items for these messages."""
     items: list[dict[str, Any]] = []
-    kinds: dict[str, str] = {}
+    calls: dict[str, ToolCall] = {}
     for message in messages:
-        kinds.update({call.call_id: _call_kind(call) for call in message.calls})
-        items += _items(message, kinds, strict=False, place="export", keeps_ids=True)
+        calls.update({call.call_id: call for call in message.calls})
+        items += _items(message, calls, strict=False, place="export", keeps_ids=True)
     return items
 
 
@@ -75,14 +75,14 @@ def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
 
 def write_view(entries: tuple[Entry, ...], start: int, profile: Profile) -> list[Wire]:
     """Return the items of one group, each with the entry it shows."""
-    kinds = {call.call_id: _call_kind(call) for call in entries[0].message.calls}
+    calls = {call.call_id: call for call in entries[0].message.calls}
     wires: list[Wire] = []
     notes: list[Wire] = []
     for entry in entries:
         message = entry.message
         # A message that an edit or a rule changed is another object than its source.
         keeps_ids = (entry.outline is None or message is entry.outline) and not is_interrupted(entry.stamp.stop)
-        items = _items(message, kinds, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
+        items = _items(message, calls, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
         if not profile.unknown_keys:
             items = [_documented(item) if _is_message(item) else item for item in items]
         own = [
@@ -109,15 +109,18 @@ def _documented(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items(
-    message: Message, kinds: Mapping[str, str], *, strict: bool, place: Place | Role, keeps_ids: bool
+    message: Message, calls: Mapping[str, ToolCall], *, strict: bool, place: Place | Role, keeps_ids: bool
 ) -> list[dict[str, Any]]:
     shown: Place = "export" if place == "export" else "system" if place == "system" else "user"
     match message.role:
         case "assistant":
             items = _response(message.parts, strict, "export" if place == "export" else "assistant")
         case "tool" if message.result is not None:
-            kind = kinds.get(message.result.call_id) or _kind_of_output(message.result)
+            call = calls.get(message.result.call_id)
+            kind = _call_kind(call) if call else _kind_of_output(message.result)
             items = _result(message.result, kind, strict, shown)
+            if call and place != "export":
+                items[0] = add_extra(items[0], _program_of(call))
         case _:
             items = _message(message, strict, shown)
     if keeps_ids and not strict:
@@ -213,6 +216,12 @@ def _reasoning(part: Reasoning, strict: bool) -> dict[str, Any]:
 def _call_kind(call: ToolCall) -> str:
     kind = extra_fields(call.extra, NAME).get("type")
     return kind if isinstance(kind, str) else "function_call"
+
+
+def _program_of(call: ToolCall) -> dict[str, Any]:
+    """Return the field by which an output goes to the program that made the call; {} if the model made it."""
+    caller = extra_fields(call.extra, NAME).get("caller")
+    return {"caller": caller} if isinstance(caller, dict) and caller.get("type") == "program" else {}
 
 
 def _call(part: ToolCall, strict: bool) -> dict[str, Any]:

@@ -32,6 +32,7 @@ ANSWERS: Final = {
 """Calls that need an answer, and the items that answer them."""
 OF_MODEL: Final = frozenset(
     {"reasoning", "program", "program_output", "mcp_list_tools", "mcp_approval_request", "item_reference", "compaction"}
+    | {"agent_message", "multi_agent_call_output"}
 )
 PARTS: Final[dict[str, frozenset[str]]] = {
     "user": frozenset({"input_text", "input_image", "input_file", "input_audio"}),
@@ -43,7 +44,7 @@ PARTS: Final[dict[str, frozenset[str]]] = {
 """Kinds of parts in the content of a role; "": of an answer."""
 FOREIGN: Final = frozenset({"text", "image_url", "file", "tool_use", "tool_result", "image", "document", "thinking"})
 KEYS: Final[dict[str, frozenset[str]]] = {
-    "message": frozenset({"type", "role", "content", "id", "status", "phase"}),
+    "message": frozenset({"type", "role", "content", "id", "status", "phase", "agent"}),
     "reasoning": frozenset({"type", "id", "summary", "content", "encrypted_content", "status"}),
     "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status", "namespace", "caller"}),
     "function_call_output": frozenset({"type", "id", "call_id", "output", "status", "caller", "name", "namespace"}),
@@ -109,7 +110,7 @@ class ResponsesRules:
                 facts.answer = self._call_id(item.get("approval_request_id"), ".approval_request_id", facts)
                 if not isinstance(item.get("approve"), bool):
                     facts.fault("content", ".approve", "expected a boolean")
-            case _ if kind.endswith("_output") and kind != "program_output":
+            case _ if kind.endswith("_output") and kind not in OF_MODEL:
                 self._answer(item, kind, facts)
             case _:
                 facts.is_of_model = kind in OF_MODEL or kind.endswith("_call")
