@@ -90,6 +90,21 @@ def test_fields_that_an_api_fills_in_are_ignored():
     assert parse({"role": "assistant", "content": "yes", **filled}) == assistant("yes")
 
 
+@pytest.mark.parametrize(("transcript", "text"), [("Hello there.", "Hello there."), (None, "[A spoken reply]")])
+def test_spoken_reply_is_sent_by_its_id(transcript: str | None, text: str):
+    """Its message has no other content, and a message without content leaves the view."""
+    audio = {"id": "audio_1", "expires_at": 1, "data": "UklG", "transcript": transcript}
+    reply = {"role": "assistant", "content": None, "audio": audio}
+    message = whole(reply)
+    assert message.text == text
+    format, shown = OpenAIChat(), view(user("hi"), message, user("go on"))
+    sent = format.prompt(shown, profile=PROFILE)["messages"]
+    assert sent[1] == {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
+    assert check_body("openai", format.body(shown, profile=PROFILE)) == []
+    strict = OpenAIChat().prompt(shown, profile=msgspec.structs.replace(PROFILE, strict=True))
+    assert strict["messages"][1] == {"role": "assistant", "content": text}
+
+
 def test_the_arguments_of_a_call_are_kept_byte_for_byte():
     for arguments in ('{"b": 1,  "a": 2}', "", "not json", '{"a":'):
         function = {"name": "f", "arguments": arguments}

@@ -120,6 +120,9 @@ def unmarked(fields: dict[str, Any]) -> dict[str, Any]:
 TOOL_CALL = "tool_call:"
 """Prefix for the kind of an Opaque that stood among the tool calls of its message."""
 
+SPOKEN = "[A spoken reply]"
+"""The text of a spoken reply without a transcript."""
+
 MESSAGE_KEYS = frozenset(
     {"role", "name", "refusal", "audio", "annotations"}  # OpenAI's own
     | {"reasoning", "reasoning_content", "reasoning_details"}  # OpenRouter, DeepSeek, vLLM
@@ -251,6 +254,12 @@ def _assistant(fields: dict[str, Any]) -> Message:
         taken.add("refusal")
         if get_string(fields, "refusal", "message"):
             parts.append(Text(refusal, Extra(NAME, '{"type":"refusal"}')))
+    audio = fields.get("audio")
+    if isinstance(audio, dict) and isinstance(audio.get("id"), str):
+        taken.add("audio")
+        transcript = audio.get("transcript")
+        text = transcript if isinstance(transcript, str) and transcript.strip() else SPOKEN
+        parts.append(Text(text, Extra(NAME, to_text({"type": "audio", "audio": audio}, "message.audio"))))
     calls = fields.get("tool_calls")
     if calls is not None:
         taken.add("tool_calls")

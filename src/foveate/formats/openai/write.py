@@ -200,8 +200,11 @@ def _assistant(message: Message, strict: bool, place: Place) -> dict[str, Any]:
     others: list[Part] = []
     calls: list[dict[str, Any]] = []
     reasoning: dict[str, str] = {}
+    spoken: object = None
     for part in message.parts:
         match part:
+            case Text() if not strict and spoken is None and (audio := _audio(part, place)) is not None:
+                spoken = audio
             case ToolCall():
                 calls.append(_call(part, strict))
             case Reasoning():
@@ -222,13 +225,24 @@ def _assistant(message: Message, strict: bool, place: Place) -> dict[str, Any]:
         case "":
             wire["content"] = [{"type": "text", "text": ""}]  # Readers take "" alone as empty.
         case []:
-            wire["content"] = None if calls else ""
+            wire["content"] = None if calls or spoken else ""
         case [{"type": "refusal", "refusal": str(refusal), **rest}] if refusal and not rest:
             wire["content"], wire["refusal"] = None, refusal
     wire.update(reasoning)
+    if spoken is not None:
+        wire["audio"] = spoken
     if calls:
         wire["tool_calls"] = calls
     return wire
+
+
+def _audio(part: Text, place: Place) -> dict[str, Any] | None:
+    """Return the spoken reply that a text is the transcript of; None if it is none. A request names it by its id."""
+    extra = extra_fields(part.extra, NAME) if part.extra is not None else {}
+    audio = extra.get("audio") if extra.get("type") == "audio" else None
+    if not isinstance(audio, dict):
+        return None
+    return audio if place == "export" else {"id": audio["id"]}
 
 
 def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
