@@ -186,10 +186,13 @@ def test_models_differ_in_where_they_take_system_messages(model, takes):
 def test_beta_features_that_a_request_uses_are_named():
     clear = Message("system", (Text("soon"),), "", Extra("anthropic", '{"clear_at":"next_user_message"}'))
     change = Message("system", (Opaque("anthropic", "tool_removal", '{"type":"tool_removal","tool":{}}'),))
-    entries = Story(user("go"), clear, change, LOW, profile=ANTHROPIC).projection.entries()
+    defined = '{"type":"tool_addition","tool":{"type":"tool_definition"}}'
+    inline = Message("system", (Opaque("anthropic", "tool_addition", defined),))
+    entries = Story(user("go"), clear, change, inline, LOW, profile=ANTHROPIC).projection.entries()
     assert needs_of(entries, ANTHROPIC, Marks()).betas == (
         "mid-conversation-system-clear-at-2026-08-21",
         "mid-conversation-tool-changes-2026-07-01",
+        "inline-tools-2026-09-15",
         "mid-conversation-output-config-2026-07-01",
     )
     assert not needs_of(Story(user("go"), system("one"), profile=ANTHROPIC).projection.entries(), ANTHROPIC, Marks())

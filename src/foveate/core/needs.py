@@ -78,6 +78,8 @@ def _betas_of(message: Message) -> Iterator[str]:
     for part in message.parts:
         if isinstance(part, Opaque) and part.kind in ("tool_addition", "tool_removal"):
             yield "mid-conversation-tool-changes-2026-07-01"
+            if '"tool_definition"' in part.body:
+                yield "inline-tools-2026-09-15"
         elif isinstance(part, Opaque) and part.kind == "compaction":
             yield "compact-2026-09-04" if '"signature"' in part.body else "compact-2026-01-12"
 
