@@ -90,13 +90,60 @@ def test_counts_of_an_edited_prompt_are_compared_with_what_was_sent():
     assert (billed.prompt_tokens, billed.sent_tokens) == (120, 1_020)
     iterations = [{"type": "compaction", "input_tokens": 700, "output_tokens": 50}, {"type": "message", **usage}]
     _, billed = get_format("anthropic").parse_reply(reply(BLOCK, usage={**usage, "iterations": iterations}))
-    assert (billed.input, billed.cache_read, billed.output, billed.sent_tokens) == (800, 20, 55, 700)
+    assert (billed.input, billed.cache_read, billed.output, billed.sent_tokens) == (800, 20, 55, None)
     chat = opened(policy="none")
     chat.append(user("word " * 400))
     chat.prompt()
     estimate = chat.view.tokens
     chat.record(reply({"type": "text", "text": "ok"}, usage=usage, context_management={"applied_edits": edits}))
     assert chat.view.budget.scale == 1_020 / estimate
+
+
+def iteration(kind: str, tokens: int) -> dict[str, Any]:
+    return {"type": kind, "input_tokens": tokens, "output_tokens": 1}
+
+
+SEARCHES = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+]
+
+
+@pytest.mark.parametrize(
+    ("iterations", "sent"),
+    [
+        ([], None),
+        ([iteration("message", 900)], 900),
+        ([iteration("message", 300), iteration("advisor_message", 50), iteration("message", 600)], 300),
+        ([iteration("message", 300), iteration("compaction", 20), iteration("message", 100)], 300),
+        ([iteration("compaction", 20), iteration("message", 900)], None),
+        ([iteration("message", 700), iteration("fallback_message", 900)], None),
+    ],
+    ids=lambda value: "-".join(each["type"] for each in value) if isinstance(value, list) else "",
+)
+def test_prompt_that_the_model_read_several_times_counts_once(iterations: list[dict[str, Any]], sent: int | None):
+    """Between the uses of server tools the model reads the prompt again, and the usage is that of all iterations."""
+    usage = {"input_tokens": 900, "output_tokens": 5, **({"iterations": iterations} if iterations else {})}
+    _, billed = get_format("anthropic").parse_reply(reply(*SEARCHES, {"type": "text", "text": "ok"}, usage=usage))
+    assert billed.sent_tokens == sent
+    compacted = sum(each["input_tokens"] for each in iterations if each["type"] == "compaction")
+    assert billed.prompt_tokens == 900 + compacted
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai_responses"])
+def test_reply_after_searches_leaves_the_budget(format: str):
+    """Its usage is a multiple of the prompt, and compared with the prompt it would take most of the window."""
+    chat = open_conversation("c", store=MemoryStore(), format=format, window=20_000, policy="none", expand=False)
+    chat.append(user("word " * 400))
+    chat.prompt()
+    usage = {"input_tokens": 9_000, "output_tokens": 5}
+    if format == "anthropic":
+        chat.record(reply(*SEARCHES, {"type": "text", "text": "ok"}, usage=usage))
+    else:
+        search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+        chat.record({"object": "response", "status": "completed", "output": [search], "usage": usage})
+    assert chat.view.budget.scale == 1.0
+    assert chat.totals().usage.input == 9_000
 
 
 def test_local_copy_is_shown_with_an_original_that_is_pinned():

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate.core.budget import NEAR, TARGET, Excess, aim_at, default_reserve, measure_excess
+from foveate.core.budget import NEAR, TARGET, Excess, aim_at, default_reserve, measure_excess, overflows
 from foveate.core.checker import check
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, assistant
 from foveate.core.planner import Plan, Stage, make_plan
 from foveate.core.sizes import IMAGE_TOKENS, estimate, images_of, tokens_of
+from foveate.core.stamps import Usage
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, View
 from foveate.errors import DoesNotFit
@@ -67,6 +68,13 @@ def test_a_message_counts_its_parts_plus_four_tokens():
     pdf = Media("application/pdf", "base64", "x" * 200_000)
     assert tokens_of(Message("user", (pdf,))) == 4 + 10_000
     assert tokens_of(Message("user", (Text("one two"),)), lambda text: len(text.split())) == 4 + 2
+
+
+def test_prompt_that_was_read_several_times_overflows_only_if_it_is_large():
+    assert overflows(Usage(input=900, output=200), 1_000)
+    assert not overflows(Usage(input=900, output=200, sent=300), 1_000)
+    assert not overflows(Usage(input=900, output=200, sent=0), 1_000)
+    assert overflows(Usage(input=900, output=200, sent=2_000), 1_000)
 
 
 def test_media_in_a_block_that_is_kept_whole_count_like_other_media():

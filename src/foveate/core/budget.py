@@ -101,10 +101,12 @@ def overflows(usage: Usage, usable: int | None) -> bool:
     """Return whether a request with this usage filled more than `usable` tokens, including its answer.
 
     None as `usable` means no limit. `usage` counts cached tokens once for every provider. Unknown usage never
-    overflows.
+    overflows. A prompt that the model read several times counts once.
     """
     prompt = usage.prompt_tokens
-    return usable is not None and prompt is not None and prompt + (usage.output or 0) > usable
+    if usable is None or prompt is None or usage.sent == 0:
+        return False
+    return min(prompt, usage.sent or prompt) + (usage.output or 0) > usable
 
 
 def usable_tokens(

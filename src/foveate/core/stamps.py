@@ -46,12 +46,14 @@ class Usage(Struct, frozen=True, gc=False, array_like=True):
     reasoning: int | None = None
     """Reasoning tokens within `output`, if the provider reports them."""
     sent: int | None = None
-    """Tokens of the prompt as it was sent, if the provider edited or compacted it before the model read it."""
+    """Tokens of the prompt as it was sent, if the provider edited it before the model read it, or if the model read it
+    several times, as between the uses of server tools. 0: the provider did not report them.
+    """
 
     @property
     def sent_tokens(self) -> int | None:
         """Return the size of the prompt as it was sent, which estimates are compared with; None if it is unknown."""
-        return self.prompt_tokens if self.sent is None else self.sent
+        return self.prompt_tokens if self.sent is None else self.sent or None
 
     @property
     def prompt_tokens(self) -> int | None:

@@ -8,13 +8,14 @@ reply (its id, model, stop reason, usage) are not part of a message and are drop
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from ...core.fallbacks import VOID_CALL, is_fallback
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ...core.server_tools import server_blocks
 from ...core.stamps import Usage
 from ...errors import BadMessage
 from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
@@ -91,14 +92,18 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
             f"reply.role is {describe(fields.get('role'))}; a reply of the Messages API has the role assistant. "
             "Pass the whole response. For a stream, pass its final message."
         )
-    billed = _usage(fields.get("usage"))
-    if (cleared := _cleared(fields.get("context_management"))) and billed.sent is None:
-        billed = replace(billed, sent=(billed.prompt_tokens or 0) + cleared)
-    return read(fields)[0], billed
+    message = read(fields)[0]
+    billed = _usage(fields.get("usage"), runs_tools=any(not block.is_use for _, block in server_blocks(message)))
+    if (cleared := _cleared(fields.get("context_management"))) and billed.sent_tokens is not None:
+        billed = replace(billed, sent=billed.sent_tokens + cleared)
+    return message, billed
 
 
-def _usage(usage: object) -> Usage:
-    """Return the billed usage. The API reports what its own compactions cost apart, in `iterations`."""
+def _usage(usage: object, *, runs_tools: bool) -> Usage:
+    """Return the billed usage. The API reports what its own compactions cost apart, in `iterations`.
+
+    `runs_tools`: whether the API ran tools for this reply, and so gave the model the prompt several times.
+    """
     if usage is None:
         return Usage()
     fields = as_dict(usage, "reply.usage")
@@ -109,8 +114,23 @@ def _usage(usage: object) -> Usage:
     for each in compactions:
         sums = [None if x is None and y is None else (x or 0) + (y or 0) for x, y in zip(billed, each, strict=True)]
         billed = (sums[0], sums[1], sums[2], sums[3])
-    sent = sum(count or 0 for count in compactions[0][:3]) if compactions else None
-    return Usage(*billed, _count(details, "thinking_tokens") if isinstance(details, dict) else None, sent)
+    reasoning = _count(details, "thinking_tokens") if isinstance(details, dict) else None
+    return Usage(*billed, reasoning, _sent(items, runs_tools=runs_tools))
+
+
+def _sent(iterations: Sequence[Mapping[str, Any]], *, runs_tools: bool) -> int | None:
+    """Return the tokens of the prompt as it was sent; None if they are the billed ones, 0 if they are unknown.
+
+    The billed tokens are those of all iterations. The first iteration reads the prompt as it was sent, unless it is a
+    compaction: its tokens are not those of the context that it closes. After a fallback, the first one is of another
+    model.
+    """
+    kinds = [item.get("type") for item in iterations]
+    if "fallback_message" in kinds or not kinds:
+        return 0 if runs_tools else None
+    if kinds[0] != "message":
+        return 0
+    return sum(count or 0 for count in _counts(iterations[0])[:3]) if len(kinds) > 1 else None
 
 
 def _counts(fields: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int | None]:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
@@ -112,7 +114,11 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
                 f"stores in addition to this conversation. A prompt holds the whole view: send it without {field}=. To "
                 "keep this answer all the same, append(response.output)."
             )
-    return read({"output": response["output"]})[0], _usage(response.get("usage"))
+    message, usage = read({"output": response["output"]})[0], _usage(response.get("usage"))
+    if any(isinstance(part, Opaque) and part.kind.endswith("_call") for part in message.parts):
+        # The provider ran tools, and the counts are the sums of all prompts that the model read in between.
+        usage = replace(usage, sent=0)
+    return message, usage
 
 
 def _id_of(value: object) -> object:
