@@ -46,12 +46,12 @@ def api_of(path: str) -> Api | None:
 
 
 def state_in(fields: Mapping[str, Any], items: object) -> str:
-    """Return the field, or the kind of items, by which the provider keeps a part of the history; "" if there is none.
+    """Return what lets the provider keep a part of the history, such as `conversation=`; "" if nothing does.
 
     `items`: those of the Responses API that may be references to items of the provider.
     """
     refers = isinstance(items, list) and any(isinstance(item, dict) and kind_of(item) == REFERENCE for item in items)
-    return next((key for key in SERVER_STATE if fields.get(key)), REFERENCE if refers else "")
+    return next((f"{key}=" for key in SERVER_STATE if fields.get(key)), f"An {REFERENCE}" if refers else "")
 
 
 def api_for(format: str) -> Api:

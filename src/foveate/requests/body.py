@@ -192,7 +192,7 @@ class RequestBody:
 
     @property
     def state(self) -> str:
-        """The field, or the kind of items, by which the provider keeps a part of the history; "" if there is none."""
+        """What lets the provider keep a part of the history, such as `conversation=`; "" if nothing does."""
         # References are short. A longer item is not decoded for its kind.
         short = [item for item in self.items or () if len(item) < _REFERENCE_MAX]
         maybe = [json.loads(item) for item in short if b'"role"' not in item and b'"call_id"' not in item]
