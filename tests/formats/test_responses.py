@@ -314,6 +314,8 @@ def test_approval_of_an_mcp_call_has_its_request_in_every_view():
     chat.edit(second)
     stand_in = {**approval, "reason": NO_ANSWER}
     assert chat.prompt()["input"][1:3] == [request, stand_in]
+    answered = shown(*whole({"role": "user", "content": "go"}, request), tool_result("mcpr_1", "ok"))
+    assert answered[-1] == {**approval, "reason": "ok"}  # An answer of another kind approves nothing.
     chat.undo()
     chat.edit(first)
     note = "[Result for call mcpr_1 of mcp_approval_request, which is not shown]"

@@ -46,7 +46,7 @@ def api_of(path: str) -> Api | None:
 
 
 def state_in(fields: Mapping[str, Any], items: object) -> str:
-    """Return what lets the provider keep a part of the history, such as `conversation=`; "" if nothing does.
+    """Return the field or item that lets the provider keep a part of the history, such as `conversation=`; "" for none.
 
     `items`: those of the Responses API that may be references to items of the provider.
     """

@@ -192,7 +192,7 @@ class RequestBody:
 
     @property
     def state(self) -> str:
-        """What lets the provider keep a part of the history, such as `conversation=`; "" if nothing does."""
+        """The field or item that lets the provider keep a part of the history, such as `conversation=`; "" for none."""
         # References are short. A longer item is not decoded for its kind.
         short = [item for item in self.items or () if len(item) < _REFERENCE_MAX]
         maybe = [json.loads(item) for item in short if b'"role"' not in item and b'"call_id"' not in item]

@@ -259,7 +259,7 @@ def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[d
     item: dict[str, Any] = {"type": kind, id_key(kind): result.call_id}
     match kind:
         case "mcp_approval_response":
-            item["approve"] = extra.pop("approve", result.state == "ok")
+            item["approve"] = extra.pop("approve", False)  # Only an answer of this kind approves.
             if result.content:
                 item["reason"] = _text_of(result.content)
         case "computer_call_output":
