@@ -118,7 +118,7 @@ class CallsAreLimited(Alone):
 class ServerToolsArePaired:
     """A server tool's result follows its use, and another message than a call's result ends the wait for it."""
 
-    provider = "anthropic, gemini"
+    provider = "anthropic, gemini, openai responses"
     breaks = (
         "unexpected `tool_use_id` found in `web_search_tool_result` blocks; `web_search` tool use was found without a "
         "corresponding `web_search_tool_result` block; the conversation is refused for ever"
