@@ -110,3 +110,17 @@ def test_looks_at_many_calls_cost_a_part_of_a_fold_each():
     first = seconds([half])
     later = seconds([half + 3, half + 2, half + 1, half]) / 4
     assert later < first / 2  # A tenth on a computer of its own.
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_erased_messages_still_count_as_sent(policy):
+    """Otherwise erasing, or an age, looks like a saving of the policy. Sizes of erased summaries are estimates."""
+    chat = replayed(policy, 200)
+    before = chat.totals()
+    chat.privacy.apply_retention({"all": "20 turns, even short"})
+    chat.privacy.erase(f"m1-m{len(chat) - 10}")
+    after = chat.totals()
+    chat.close()
+    assert after.tokens_sent == pytest.approx(before.tokens_sent, rel=0.05)
+    assert (after.tokens_whole, after.expansions) == (before.tokens_whole, before.expansions)
+    assert sum(model.tokens_saved for model in after.by_model.values()) == after.tokens_saved

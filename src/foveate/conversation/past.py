@@ -384,7 +384,8 @@ class _Sums:
         """Add everything that the newest call was shown."""
         for call in self.walk.calls():
             self.add(call.items)
-            self.tally.add_call(self.walk.projection.entries())
+            projection = self.walk.projection
+            self.tally.add_call(projection.entries(), projection.erased_tokens() if self.walk.head.erased else 0)
 
     def add(self, items: Sequence[Row | Record]) -> None:
         """Add messages and commits."""

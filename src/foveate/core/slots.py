@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .edits import Edit, Span, Summarize, path_of, released_by
+from .edits import Edit, Replace, Span, Summarize, path_of, released_by
 from .messages import Message, Reasoning
 from .originals import Original, ReadOriginal, outline_of, released_form
 from .packed_messages import PackedMessage
@@ -175,6 +175,18 @@ class Slot(Struct, eq=False):
         empty = Message(self.message.role)
         entry = self._entry(empty, "a message without content is refused", self._edited(), count)
         return replace(entry, tokens=0, bytes=0)
+
+    def erased_tokens(self, profile: Profile, count: Counter) -> int:
+        """Return the tokens that the place had before its text was erased, without those that it shows now."""
+        texts = [edit.tokens_after for _, edit in self.edits if isinstance(edit, Replace | Summarize) and edit.erased]
+        if texts:
+            before = texts[-1]
+        elif self.size or self.edits or self.span:
+            return 0
+        else:
+            before = self.stamp.tokens
+        shown = self.entry(profile, count)
+        return max(0, before - (shown.tokens if shown else 0))
 
     def _shown(self, profile: Profile, count: Counter) -> Entry | None:
         shown = self._edited()

@@ -210,21 +210,25 @@ class Tally:
                 setattr(twin, name, value.copy())
         return twin
 
-    def add_call(self, entries: tuple[Entry, ...]) -> None:
-        """Add a model call that sees these entries."""
+    def add_call(self, entries: tuple[Entry, ...], erased: int = 0) -> None:
+        """Add a model call that sees these entries.
+
+        `erased`: tokens that it had, and that were erased since. They count as sent.
+        """
         self._sums["calls"] += 1
         self._sums["tokens_whole"] += self._whole
         before = self._before
         is_extended = before == entries[: len(before)]  # The same objects: a fast comparison.
         known, new = (self._sent, entries[len(before) :]) if is_extended else (0, entries)
         self._sent = known + sum([entry.tokens for entry in new])
-        self._sums["tokens_sent"] += self._sent
+        sent = self._sent + erased
+        self._sums["tokens_sent"] += sent
         again = 0
         if self._is_edited and not is_extended:
             again = tokens_rebilled(before, entries, self._newest)
             self._sums["tokens_rebilled"] += again
         self._unanswered = _plus(
-            self._unanswered, ModelTotals(tokens_saved=self._whole - self._sent, tokens_rebilled=again)
+            self._unanswered, ModelTotals(tokens_saved=self._whole - sent, tokens_rebilled=again)
         )
         self._before, self._newest, self._is_edited = entries, self._position, False
 
@@ -267,7 +271,7 @@ class Tally:
                 case Replace() | Summarize():
                     self._summaries[edit.by] += bool(edit.by or (edit.policy and isinstance(edit, Summarize)))
                     self._refused.update(who.partition(": ")[0] for who in edit.refused)
-                case Restore(policy="") if record.author != "undo":
+                case Restore(policy="") if record.author not in ("undo", "erase"):
                     restored += 1
                 case _:
                     pass

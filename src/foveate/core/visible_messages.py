@@ -124,6 +124,10 @@ class VisibleMessages:
                 return compaction_edit(self._slots, index, last_prompt(self._slots), self._profile.format)
         return None
 
+    def erased_tokens(self) -> int:
+        """Return the tokens that this view lacks because messages, or texts that were made of them, were erased."""
+        return sum(slot.erased_tokens(self._profile, self._count) for slot in self._slots)
+
     def withheld(self) -> tuple[Entry, ...]:
         """Return empty entries for the messages with retention that show nothing now."""
         held = (self._slots.by_id[id].withheld(self._profile, self._count) for id in self._slots.retained)
