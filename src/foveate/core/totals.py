@@ -227,9 +227,7 @@ class Tally:
         if self._is_edited and not is_extended:
             again = tokens_rebilled(before, entries, self._newest)
             self._sums["tokens_rebilled"] += again
-        self._unanswered = _plus(
-            self._unanswered, ModelTotals(tokens_saved=self._whole - sent, tokens_rebilled=again)
-        )
+        self._unanswered = _plus(self._unanswered, ModelTotals(tokens_saved=self._whole - sent, tokens_rebilled=again))
         self._before, self._newest, self._is_edited = entries, self._position, False
 
     @property
