@@ -182,13 +182,15 @@ def test_without_tools_the_demo_names_the_missing_ones(tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_pieces_of_a_stream_make_the_whole_answer(format):
     model = demo_model(format)
-    pieces = list(model.stream({"messages": [{"role": "user", "content": "help"}]}))
+    stream = model.stream({"messages": [{"role": "user", "content": "help"}]})
+    pieces = list(stream)
     whole = model.complete({"messages": [{"role": "user", "content": "help"}]})
     read = foveate.open_conversation("c", format=format, window=10_000).format.parse_reply
     assert isinstance(pieces[-1], StreamEnd)
     assert len(pieces) > 50
     assert read(pieces[-1].response)[0] == read(whole)[0]
     assert "".join(piece.text for piece in pieces[:-1] if isinstance(piece, Delta)) == read(whole)[0].text
+    assert stream.partial() == read(whole)[0]
 
 
 def test_the_same_conversation_gets_the_same_answers(folder):

@@ -299,6 +299,24 @@ def test_an_asynchronous_model_is_awaited_and_iterated_over():
     assert last.response.content[0].text == "two or three"
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_partial_returns_what_a_stopped_stream_has_sent(asynchronous: bool):
+    """As the streams of real models do, so that a program with a scripted one is the same."""
+    stream = ScriptedModel(["one two three"], "openai", asynchronous=asynchronous).stream({"messages": [HI]})
+    assert stream.partial() is None
+
+    async def first_two():
+        await anext(stream), await anext(stream)
+        await stream.aclose()
+
+    if asynchronous:
+        asyncio.run(first_two())
+    else:
+        next(stream), next(stream)
+        stream.close()
+    assert stream.partial() == say("one two ")
+
+
 def test_cut_answer_has_no_whole_reply():
     model = ScriptedModel([CutReply("one two three four"), CutReply("x"), "whole"])
     heard: list[Any] = []

@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from ..core.messages import Message, Part, Reasoning, Text, ToolCall
 from ..ports import Delta, StreamEnd
+from ..ports.reply_streams import JoinedPieces
 from .concurrency import CallTimeout, FinishedCall, StartCalls, TaskBatch, ThreadBatch
 from .events import AgentEvent
 
@@ -74,32 +74,21 @@ class PartialReply:
         """`format`: name of the model's wire format."""
         self._format = format
         self._stream: object = None
-        self._pieces: list[Delta] = []
+        self._pieces = JoinedPieces(format)
 
     def begin(self, stream: object) -> None:
         """Follow a new stream."""
-        self._stream, self._pieces = stream, []
+        self._stream, self._pieces = stream, JoinedPieces(self._format)
 
     def add(self, piece: Delta | StreamEnd) -> None:
         """Add the next piece of the stream."""
-        if isinstance(piece, Delta):
-            self._pieces.append(piece)
+        self._pieces.add(piece)
 
     def reply(self) -> object:
         """Return what has arrived, for `Conversation.record(..., interrupted=True)`; None if nothing has."""
         if (partial := getattr(self._stream, "partial", None)) is not None:
             return partial()
-        if not self._pieces:
-            return None
-        thought, said, called = (self._joined(kind) for kind in ("reasoning", "text", "call"))
-        name = next((piece.name for piece in self._pieces if piece.name), "")
-        parts: list[Part] = [Reasoning(thought, format=self._format)] if thought else []
-        parts += [Text(said)] if said else []
-        parts += [ToolCall("", name, called)] if name or called else []
-        return Message("assistant", tuple(parts))
-
-    def _joined(self, kind: str) -> str:
-        return "".join(piece.text for piece in self._pieces if piece.kind == kind)
+        return self._pieces.partial()
 
 
 class Stream(Struct, frozen=True):

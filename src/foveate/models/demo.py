@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Any
@@ -21,6 +21,7 @@ from ..core.stamps import Usage
 from ..errors import BadSetting
 from ..formats import get_format
 from ..ports import Delta, StreamEnd
+from ..ports.reply_streams import JoinedPieces, ReplyStream
 from .demo_replies import answer_to
 from .demo_request import ToolSet
 
@@ -77,19 +78,23 @@ class DemoModel:
         """
         return self._response(*self._answer(body))
 
-    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd]:
+    def stream(self, body: Mapping[str, Any]) -> ReplyStream:
         """Yield the response word by word, and finally all of it."""
-        message, usage, mark = self._answer(body)
-        for piece in _PIECE.findall(message.text):
-            yield Delta("text", piece)
-            self._wait()
-        for call in message.calls:
-            yield Delta("call", call.arguments, call.name)
-            self._wait()
-        yield StreamEnd(self._response(message, usage, mark))
+        arrived = JoinedPieces(self.format)
+        return ReplyStream(self._stream(body, arrived), arrived.partial)
 
     def close(self) -> None:
         """Do nothing; other models close their connections here."""
+
+    def _stream(self, body: Mapping[str, Any], arrived: JoinedPieces) -> Generator[Delta | StreamEnd]:
+        message, usage, mark = self._answer(body)
+        pieces = [Delta("text", piece) for piece in _PIECE.findall(message.text)]
+        pieces += [Delta("call", call.arguments, call.name) for call in message.calls]
+        for piece in pieces:
+            arrived.add(piece)
+            yield piece
+            self._wait()
+        yield StreamEnd(self._response(message, usage, mark))
 
     def _wait(self) -> None:
         if self.pace:

@@ -11,8 +11,9 @@ from typing import Any
 from ..errors import BadSetting, BrokenStream
 from ..formats import gather
 from ..ports import Delta, Gatherer, StreamEnd
+from ..ports.reply_streams import AsyncReplyStream, ReplyStream
 
-__all__ = ["RETRIES", "TIMEOUT", "AsyncSdkStream", "SdkModel", "SdkStream", "broken_stream", "check_settings"]
+__all__ = ["RETRIES", "TIMEOUT", "SdkModel", "broken_stream", "check_settings"]
 
 
 def broken_stream(model: str, error: Exception | None = None) -> BrokenStream:
@@ -96,14 +97,14 @@ class SdkModel:
     def stream(self, body: Mapping[str, Any]) -> Any:
         """Yield the answer in pieces, each a Delta, and finally all of it as plain values, in a StreamEnd.
 
-        The iterator, an SdkStream, is asynchronous if the client is. It sends the request when the first piece is
+        The iterator, a ReplyStream, is asynchronous if the client is. It sends the request when the first piece is
         requested; closing it ends the request. Its method `partial` returns the response as far as it has arrived.
         Raises what the SDK raises, and BrokenStream if the answer ends before it is complete.
         """
         gatherer = gather(self.format)
         if self.asynchronous:
-            return AsyncSdkStream(self._stream_async(body, gatherer), gatherer)
-        return SdkStream(self._stream(body, gatherer), gatherer)
+            return AsyncReplyStream(self._stream_async(body, gatherer), gatherer.partial)
+        return ReplyStream(self._stream(body, gatherer), gatherer.partial)
 
     def check_key(self) -> None:
         """Raise MissingKey if the first request would find no key. An asynchronous model checks at that request."""
@@ -220,44 +221,6 @@ class SdkModel:
             return error
         is_server_error = isinstance(error, self._sdk.APIError) and not isinstance(error, self._sdk.APIConnectionError)
         return error if is_server_error else broken_stream(self.name, error)
-
-
-class SdkStream:
-    """A streamed answer: an iterator over its pieces."""
-
-    def __init__(self, pieces: Generator[Delta | StreamEnd], gatherer: Gatherer) -> None:
-        self._pieces = pieces
-        self.partial = gatherer.partial
-        """Returns the response as far as it has arrived (`Gatherer.partial`)."""
-
-    def __iter__(self) -> SdkStream:
-        return self
-
-    def __next__(self) -> Delta | StreamEnd:
-        return next(self._pieces)
-
-    def close(self) -> None:
-        """End the request."""
-        self._pieces.close()
-
-
-class AsyncSdkStream:
-    """A streamed answer of an async client: an asynchronous iterator over its pieces."""
-
-    def __init__(self, pieces: AsyncGenerator[Delta | StreamEnd], gatherer: Gatherer) -> None:
-        self._pieces = pieces
-        self.partial = gatherer.partial
-        """Returns the response as far as it has arrived (`Gatherer.partial`)."""
-
-    def __aiter__(self) -> AsyncSdkStream:
-        return self
-
-    async def __anext__(self) -> Delta | StreamEnd:
-        return await anext(self._pieces)
-
-    async def aclose(self) -> None:
-        """End the request."""
-        await self._pieces.aclose()
 
 
 async def _close_client(client: Any, loop: object) -> None:

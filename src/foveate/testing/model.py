@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from typing import Any
 
 from ..core.messages import Message, Text
 from ..errors import BrokenStream
 from ..ports import Delta, StreamEnd
+from ..ports.reply_streams import AsyncReplyStream, JoinedPieces, ReplyStream
 from .bodies import BodyChecker
 from .gemini import gemini_response
 from .openai_responses import response_of
@@ -107,9 +108,13 @@ class ScriptedModel:
 
     def stream(self, body: Mapping[str, Any]) -> Any:
         """Return an iterator over the parts of the response, and last the whole. A cut reply yields half of its
-        parts, then raises BrokenStream or the provider's error.
+        parts, then raises BrokenStream or the provider's error. Its method `partial` returns the parts so far.
         """
-        return self._pieces_later(body) if self._asynchronous else self._pieces(body)
+        arrived = JoinedPieces(self.format)
+        pieces = self._pieces(body, arrived)
+        if self._asynchronous:
+            return AsyncReplyStream(_later(pieces), arrived.partial)
+        return ReplyStream(pieces, arrived.partial)
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the response to one request as plain values. Raises BrokenStream if it is cut."""
@@ -156,17 +161,15 @@ class ScriptedModel:
     def _as_object(self, response: Mapping[str, Any]) -> Reply:
         return gemini_reply(response) if self.provider == "gemini" else as_reply(response)
 
-    def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd]:
+    def _pieces(self, body: Mapping[str, Any], arrived: JoinedPieces) -> Generator[Delta | StreamEnd]:
         answered = self.answer(body)
         parts = list(deltas(answered.response))
-        yield from parts[: len(parts) // 2] if answered.cut else parts
+        for part in parts[: len(parts) // 2] if answered.cut else parts:
+            arrived.add(part)
+            yield part
         if answered.cut:
             raise self.cut(answered.cut)
         yield StreamEnd(self._as_object(answered.response))
-
-    async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | StreamEnd]:
-        for piece in self._pieces(body):
-            yield piece
 
     def _check(self, request: dict[str, Any]) -> None:
         if refusals := self._checker.check(request):
@@ -198,3 +201,8 @@ class ScriptedModel:
                 if signature != sign(request, position):
                     problem = f"messages.{position}.content.{place}: Invalid `signature` in `{block['type']}` block"
                     raise failure("anthropic", Failure(400, message=problem))
+
+
+async def _later(pieces: Generator[Delta | StreamEnd]) -> AsyncGenerator[Delta | StreamEnd]:
+    for piece in pieces:
+        yield piece
