@@ -6,7 +6,9 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +28,7 @@ from foveate import (
 from foveate.agents import ReasoningDelta, RunEnded, SubAgentEvent, TextDelta
 from foveate.agents.limits import sum_usage
 from foveate.agents.tool_calls import CONTINUE_STOPPED
+from foveate.conversation import aio
 from foveate.core.messages import Message, Reasoning, ToolCall
 from foveate.core.stamps import Usage, is_interrupted
 from foveate.models.anthropic import anthropic_model
@@ -322,6 +325,62 @@ def test_a_cancelled_task_keeps_the_answer(kind: Any):
     while asyncio.run(play(count)):
         count += 1
     assert count > 2
+
+
+class LateWorkers:
+    """Threads that begin an operation only some steps of the event loop later."""
+
+    def __init__(self, workers: ThreadPoolExecutor) -> None:
+        self.workers = workers
+
+    def submit(self, *call: Any, steps: int = 3) -> None:
+        if steps:
+            asyncio.get_running_loop().call_soon(lambda: self.submit(*call, steps=steps - 1))
+        else:
+            self.workers.submit(*call)
+
+
+@pytest.mark.parametrize("where", ["model", "consumer"])
+@pytest.mark.parametrize("kind", [AsyncChatAgent, AsyncLoopAgent])
+def test_a_task_that_is_cancelled_again_and_again_keeps_the_answer(
+    kind: Any, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A cancel scope of AnyIO, in which Starlette streams a response, cancels each await until the task ends."""
+    late = LateWorkers(aio._workers())
+    monkeypatch.setattr(aio, "_workers", lambda: late)
+    words = '{"taskComplete": true, "message": "one two three"}'
+
+    async def play() -> list[str]:
+        model = HangingModel(lambda _: words, 3)
+        store = f"sqlite:///{tmp_path}/chats.db"  # Its calls are awaited, unlike those of a store in memory.
+        async with kind(model, **{**plain(), "name": "sage", "store": store}) as one:
+
+            async def listen() -> None:
+                async with aclosing(one.stream("Count.")) as stream:
+                    async for event in stream:
+                        seen.append(event.text)
+                        if where == "consumer":
+                            model.hangs.set()
+                            await asyncio.Event().wait()
+
+            def cancel() -> None:
+                if not task.done():
+                    task.cancel()
+                    asyncio.get_running_loop().call_soon(cancel)
+
+            seen: list[str] = []
+            task = asyncio.ensure_future(listen())
+            await model.hangs.wait()
+            cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            rows, (run,) = await one.conversation.history(), await one.conversation.journal.runs()
+            assert (run.state, [row.stamp.stop.kind for row in rows[1:]]) == ("stopped", ["interrupted"])
+            return ["".join(seen), *[row.message.text for row in rows[1:]]]
+
+    seen, stored = asyncio.run(play())
+    assert seen
+    assert stored == seen
 
 
 def test_an_async_stream_that_is_closed_keeps_the_answer():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import queue
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, suppress
@@ -95,12 +96,14 @@ def perform(routine: Routine[T]) -> Generator[AgentEvent, None, T]:
 async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, None]:
     """Run a routine in asyncio. Functions that may block for long (sync models and tools) run in threads.
 
-    Cancelling the consumer cancels the current effect, which raises CancelledError in the routine.
+    Cancelling the consumer cancels the current effect, which raises CancelledError in the routine. The calls with which
+    it then cleans up are carried out to their end: a cancel scope of AnyIO, as web frameworks have, cancels each one.
     """
     import asyncio
 
     batches: WeakSet[TaskBatch] = WeakSet()
     reports: asyncio.Queue[_Report] = asyncio.Queue()
+    is_stopped = False
     try:
         advance: Callable[[Any], Any] = routine.send
         value: Any = None
@@ -112,6 +115,8 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
             advance, value = routine.send, None
             try:
                 match effect:
+                    case Call(function, False) if is_stopped:
+                        value = await _completed(function)
                     case Call(function, is_slow):
                         value = await (call_async(function) if is_slow else resolve(function()))
                     case Stream():
@@ -143,6 +148,7 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
             except GeneratorExit:
                 raise
             except BaseException as error:
+                is_stopped |= isinstance(error, asyncio.CancelledError)
                 advance, value = routine.throw, error
     finally:
         for batch in batches:
@@ -342,7 +348,7 @@ async def _finish_async(routine: Routine[Any]) -> None:
         effect = routine.throw(ConsumerGone)
         while True:
             try:
-                value = await resolve(effect.function()) if isinstance(effect, Call) else None
+                value = await _completed(effect.function) if isinstance(effect, Call) else None
             except GeneratorExit:  # The event loop ends, and awaits nothing more.
                 _abandon(routine)
                 raise
@@ -352,6 +358,20 @@ async def _finish_async(routine: Routine[Any]) -> None:
                 effect = routine.send(value)
     except (StopIteration, ConsumerGone):
         pass
+
+
+async def _completed(function: Callable[[], object]) -> object:
+    """Call a function and await its value to the end, however often the current task is cancelled."""
+    import asyncio
+
+    value = function()
+    if not inspect.isawaitable(value):
+        return value
+    task = asyncio.ensure_future(value)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()
 
 
 def _abandon(routine: Routine[Any]) -> None:
