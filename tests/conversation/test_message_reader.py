@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from foveate import Media, Text, ToolResult
+from foveate import Media, Text, ToolResult, open_conversation
 from foveate.conversation.message_reader import MessageReader
 from foveate.errors import BadMessage
 from foveate.formats import get_format
@@ -50,10 +51,29 @@ def test_bytes_that_are_no_json_are_refused(body: bytes):
             Media("image/png", "base64", "aGk="),
             r"^Media is a part of a message, not a message\. Pass one, such as foveate.user",
         ),
-        ([Text("See:"), Media("image/png", "base64", "aGk=")], r"^Text is a part of a message"),
+        ([Text("See:"), Media("image/png", "base64", "aGk=")], r"^Item 1 of the list: Text is a part of a message"),
         (ToolResult("c1", (Text("ok"),)), r"^ToolResult is a part of a message.* such as foveate.tool_result\("),
     ],
 )
 def test_a_part_is_no_message(format: str, value: object, problem: str):
     with pytest.raises(BadMessage, match=problem):
         MessageReader(get_format(format)).read(value)
+
+
+@pytest.mark.parametrize("name", ["append", "follow"])
+@pytest.mark.parametrize(
+    ("format", "good"),
+    [
+        ("openai", {"role": "user", "content": "hi"}),
+        ("anthropic", {"role": "user", "content": "hi"}),
+        ("openai_responses", {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}),
+        ("gemini", {"role": "user", "parts": [{"text": "hi"}]}),
+    ],
+)
+def test_error_names_the_item_of_a_list(format: str, good: dict[str, Any], name: str):
+    """Also if several items form one message, as in the Responses API."""
+    chat = open_conversation("c", format=format, window=8_000)
+    items = [good, good, good, {"role": "bot", "content": "hi", "parts": []}]
+    with pytest.raises(BadMessage, match=r"^Item 4 of the list: \w+\.role is the string 'bot'\."):
+        getattr(chat, name)(items)
+    assert len(chat) == 0

@@ -18,6 +18,7 @@ from ..core.message_keys import message_key
 from ..core.messages import Message, Part, Reasoning, Role, ToolCall
 from ..core.rendering import apply_edits
 from ..core.view import ListPlace
+from ..errors import BadMessage
 from ..ports import StoredMessage
 from .list_items import (
     Item,
@@ -28,6 +29,7 @@ from .list_items import (
     Spot,
     Traits,
     copied,
+    error_in_list,
     is_plain,
     is_same,
     same_beginning,
@@ -295,7 +297,10 @@ class CallerHistory:
                 fresh.append(Item(place, self.items[found].traits))
                 kept.append(last[found])
                 continue
-            messages[number] = read(value)
+            try:
+                messages[number] = read(value)
+            except BadMessage as error:
+                raise error_in_list(error, place.start) from error
             fresh.append(Item(place, self._all_traits(messages[number])))
             kept.append(value)
         # Copied after all were read: some may be malformed.

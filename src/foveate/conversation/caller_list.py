@@ -8,7 +8,7 @@ name.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from .edit import Editor
 from .instrumentation import Reporter
 from .journal_search import number_at, number_before
 from .list_comparison import Changes, Comparison
-from .list_items import Item, Known, NewList, ReadMessage
+from .list_items import Item, Known, NewList, ReadMessage, item_ranges
 from .state import State
 from .weak_methods import weakly
 
@@ -149,7 +149,7 @@ class CallerList:
         if read is None:
             self._history = self._caught_up()  # The format learns where the messages of the history begin.
             values = self._state.format.group(messages)
-            ranges = None if values is messages else _ranges(messages, values)
+            ranges = None if values is messages else item_ranges(messages, values)
         return self._follow(_List(values, ranges, read, ignore_removals, is_request))
 
     def _follow(self, request: _List, *, may_fork: bool = True) -> Followed:
@@ -453,18 +453,6 @@ def _check_new(changes: Changes, new: NewList) -> None:
         return
     for message, _ in messages:
         encode_message(message)
-
-
-def _ranges(messages: Sequence[object], groups: Sequence[object]) -> list[range]:
-    """Return the indices of the caller's items that form each item which a format reads."""
-    ranges: list[range] = []
-    at = 0
-    for group in groups:
-        is_one = at < len(messages) and group is messages[at]
-        count = len(group["output"]) if isinstance(group, Mapping) and not is_one else 1
-        ranges.append(range(at, at + count))
-        at += count
-    return ranges
 
 
 def _target(ends: tuple[str, str]) -> Target | Span:

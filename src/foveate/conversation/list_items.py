@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from ..core.message_keys import message_key
 from ..core.messages import Message, Role
+from ..errors import BadMessage
 from .append import NO_OWN_FACTS, OwnFacts
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "Spot",
     "Traits",
     "copied",
+    "error_in_list",
     "is_plain",
     "is_same",
+    "item_ranges",
     "quotes",
     "same_beginning",
     "traits_of",
@@ -167,6 +170,23 @@ class NewList(NamedTuple):
             if item not in self.messages:
                 self.messages[item] = self.read(value)
         return [message for item in range(len(self.values)) for message in self.messages[self.known + item]]
+
+
+def item_ranges(messages: Sequence[object], groups: Sequence[object]) -> list[range]:
+    """Return the indices of the caller's items that form each item which a format reads."""
+    ranges: list[range] = []
+    at = 0
+    for group in groups:
+        is_one = at < len(messages) and group is messages[at]
+        count = len(group["output"]) if isinstance(group, Mapping) and not is_one else 1
+        ranges.append(range(at, at + count))
+        at += count
+    return ranges
+
+
+def error_in_list(error: BadMessage, index: int) -> BadMessage:
+    """Return the error for a malformed item, with its place in the caller's list."""
+    return BadMessage(f"Item {index + 1} of the list: {error}")
 
 
 def same_beginning(old: Sequence[object], new: Sequence[object]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -15,7 +15,7 @@ from ..errors import BadMessage
 from ..ports import Format
 from . import validate
 from .append import NO_OWN_FACTS, OwnFacts
-from .list_items import ReadMessage
+from .list_items import ReadMessage, error_in_list, item_ranges
 
 __all__ = ["MessageReader", "check_results"]
 
@@ -46,14 +46,21 @@ class MessageReader:
         if isinstance(value, list | tuple) and not _is_blocks(value):
             if depth > _DEPTH:
                 raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
-            items = self._format.group(value)
-            return [pair for item in items for pair in self.read(item, depth + 1)]
+            return list(self._read_list(value, depth))
         metadata = ""
         if isinstance(value, Mapping) and is_metadata(value.get("metadata")):
             metadata = validate.metadata(value["metadata"])
             value = {key: value[key] for key in value if key != "metadata"}
         own_facts = OwnFacts(metadata) if metadata else NO_OWN_FACTS
         return [ReadMessage(plain_message(message), own_facts) for message in self._format.parse(value)]
+
+    def _read_list(self, values: Sequence[object], depth: int) -> Iterator[ReadMessage]:
+        items = self._format.group(values)
+        for item, places in zip(items, item_ranges(values, items), strict=True):
+            try:
+                yield from self.read(item, depth + 1)
+            except BadMessage as error:
+                raise error_in_list(error, places.start) from error
 
 
 def _decoded_json(value: bytes) -> object:
