@@ -11,10 +11,9 @@ import os
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
-from pydantic import BaseModel
+from fastapi import Body, FastAPI
 
-from foveate import Conversations, open_model, open_store
+from foveate import Conversation, Conversations, open_model, open_store
 from foveate.ops.retention import erase_conversation
 
 
@@ -29,28 +28,29 @@ async def lifespan(app: FastAPI) -> Iterator[None]:
 app = FastAPI(lifespan=lifespan)
 
 
-class Question(BaseModel):
-    text: str
+def updated(user: str) -> Conversation:
+    chat = app.state.conversations.get(user)
+    chat.refresh()  # Another process may have written since.
+    return chat
 
 
 # FastAPI runs these functions in threads. Requests of one user wait for each other; those of others go on.
 @app.post("/{user}/messages")
-def ask(user: str, question: Question) -> dict[str, str]:
+def ask(user: str, text: str = Body(embed=True)) -> dict[str, str]:
     with app.state.conversations.use(user) as chat:
-        chat.append(question.text)
+        chat.append(text)
         chat.record(app.state.model.complete(chat.prompt(system="Answer briefly.")))
         return {"answer": chat.view.entries[-1].message.text}
 
 
 @app.get("/{user}/messages")
 def read(user: str) -> list[dict[str, str]]:
-    chat = app.state.conversations.get(user)
-    return [{"role": row.message.role, "text": row.message.text} for row in chat.history()]
+    return [{"role": row.message.role, "text": row.message.text} for row in updated(user).history()]
 
 
 @app.get("/{user}/cost")
 def show_cost(user: str) -> dict[str, int]:
-    totals = app.state.conversations.get(user).totals()
+    totals = updated(user).totals()
     return {"tokens_sent": totals.tokens_sent, "tokens_saved": totals.tokens_saved}
 
 

@@ -115,6 +115,11 @@ def test_web_service_answers_continues_and_erases(database, clients, monkeypatch
             assert texts == ["Hello", answer] * (start + 1)
             assert client.get("/bob/messages").json() == []
             assert client.get("/ann/cost").json()["tokens_saved"] == 0
-    with TestClient(service["app"]) as client:
-        assert client.delete("/ann").json() == {"messages": 4}
+    other = runpy.run_path(str(EXAMPLES / "web_service.py"))
+    with TestClient(service["app"]) as client, TestClient(other["app"]) as neighbor:
+        assert len(neighbor.get("/ann/messages").json()) == 4
+        client.post("/ann/messages", json={"text": "Hello"})
+        assert len(neighbor.get("/ann/messages").json()) == 6
+        assert neighbor.get("/ann/cost").json() == client.get("/ann/cost").json()
+        assert client.delete("/ann").json() == {"messages": 6}
         assert {row["text"] for row in client.get("/ann/messages").json()} == {""}
