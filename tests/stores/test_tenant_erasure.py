@@ -61,6 +61,19 @@ def test_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Da
     assert erase_conversation(store, "one", tenant="acme") == []
 
 
+def test_sub_agents_are_erased_with_their_conversation(store: Database) -> None:
+    """Their tasks and answers repeat its texts. Other children stay: a program may have named them."""
+    for name in ("one/r/2", "one/r/2/q/1", "one/r1/2", "one/notes", "one"):
+        head = store.open("acme", name)
+        append(store, head, chain([user("word0")], head))
+    store.put_run(store.open("acme", "one/r/2"), AgentRun("q", "sub", "one/r/2", "word0", parent="r/2"))
+    done = erase_conversation(store, "one", tenant="acme")
+    assert [one.name for one in done if one.name != "one"] == ["one/r/2", "one/r/2/q/1"]
+    assert [all_text(store, name) for name in ("one/r/2", "one/r/2/q/1", "one/r1/2", "one/notes")] == [*"--xx"]
+    assert store.runs(store.open("acme", "one/r/2"))[0].task == ERASED
+    assert erase_conversation(store, "one", tenant="acme") == []
+
+
 def test_interrupted_writer_begins_again(store: Database) -> None:
     for n in range(1, 40):
         countdown = Countdown(n)

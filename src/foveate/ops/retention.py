@@ -108,11 +108,31 @@ def age_database(
 def erase_conversation(
     store: Database, name: str, *, tenant: str = "", reason: str = "", who: str = "", clock: Clock | None = None
 ) -> list[Erasure]:
-    """Erase every message of a conversation, all data derived from them, and the texts of its agents' runs.
+    """Erase every message of a conversation, all data derived from them, and its agents' runs with their sub-agents.
 
-    Forks lose the messages that they share with it, and keep their own. The name, the positions and the hashes stay.
-    `clock` dates the erasures, by default this computer's. Raises NoSuchConversation.
+    Forks lose the messages that they share with it, and keep their own. Names, positions and hashes stay. `clock` dates
+    the erasures, by default this computer's. Raises NoSuchConversation.
     """
+    names = [name, *_sub_agents(store, tenant, name)]
+    return [piece for one in names for piece in _erase_alone(store, one, tenant, reason, who, clock)]
+
+
+def erase_tenant(
+    store: Database, tenant: str, *, reason: str = "", who: str = "", clock: Clock | None = None
+) -> dict[str, list[Erasure]]:
+    """Erase all conversations of a tenant; return the erasures by name. Names and the catalog stay."""
+    check_texts("conversation", tenant=tenant)
+    return {name: _erase_alone(store, name, tenant, reason, who, clock) for name in store.names(tenant)}
+
+
+def _sub_agents(store: Database, tenant: str, name: str) -> list[str]:
+    """Return the conversations of sub-agents, and of theirs, that the runs of a conversation began."""
+    runs = store.runs(store.open(tenant, name, create=False))
+    prefixes = tuple(f"{name}/{run.id}/" for run in runs if run.conversation == name)
+    return [one for one in store.names(tenant) if one.startswith(prefixes)] if prefixes else []
+
+
+def _erase_alone(store: Database, name: str, tenant: str, reason: str, who: str, clock: Clock | None) -> list[Erasure]:
     erasures: list[Erasure] = []
     first = 1
     while True:
@@ -124,17 +144,6 @@ def erase_conversation(
         first = last + 1
         if is_end and store.open(tenant, name, create=False).position < first:
             return [erasure for erasure in erasures if erasure.number]
-
-
-def erase_tenant(
-    store: Database, tenant: str, *, reason: str = "", who: str = "", clock: Clock | None = None
-) -> dict[str, list[Erasure]]:
-    """Erase all conversations of a tenant; return the erasures by name. Names and the catalog stay."""
-    check_texts("conversation", tenant=tenant)
-    return {
-        name: erase_conversation(store, name, tenant=tenant, reason=reason, who=who, clock=clock)
-        for name in store.names(tenant)
-    }
 
 
 def _may_be_old(store: Database, tenant: str, name: str, ages: tuple[Age, ...], now: int) -> bool:
