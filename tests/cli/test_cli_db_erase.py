@@ -72,6 +72,16 @@ def test_erase_without_yes_erases_nothing(refused):
     assert has_text("one") == [True] * 3
 
 
+def test_erase_names_the_sub_agents_that_it_would_erase(refused):
+    with SqliteStore("chat.db") as store:
+        store.put_run(store.open("", "one"), AgentRun("r", "clerk", "one", "some task"))
+        store.open("", "one/r/2")
+    assert refused("erase", "one") == (
+        "3 of the 3 messages of one, and all of 1 conversation of sub-agents, would be erased permanently. "
+        "Repeat the command with --yes to erase them."
+    )
+
+
 def test_erase_counts_a_message_once(refused):
     output = refused("erase", "one", "m1-m2", "2", "m1")
     assert (

@@ -113,7 +113,7 @@ def erase_conversation(
     Forks lose the messages that they share with it, and keep their own. Names, positions and hashes stay. `clock` dates
     the erasures, by default this computer's. Raises NoSuchConversation.
     """
-    names = [name, *_sub_agents(store, tenant, name)]
+    names = [name, *sub_agents(store, tenant, name)]
     return [piece for one in names for piece in _erase_alone(store, one, tenant, reason, who, clock)]
 
 
@@ -125,7 +125,7 @@ def erase_tenant(
     return {name: _erase_alone(store, name, tenant, reason, who, clock) for name in store.names(tenant)}
 
 
-def _sub_agents(store: Database, tenant: str, name: str) -> list[str]:
+def sub_agents(store: Database, tenant: str, name: str) -> list[str]:
     """Return the conversations of sub-agents, and of theirs, that the runs of a conversation began."""
     runs = store.runs(store.open(tenant, name, create=False))
     prefixes = tuple(f"{name}/{run.id}/" for run in runs if run.conversation == name)

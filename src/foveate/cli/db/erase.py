@@ -118,13 +118,17 @@ def _spans(handles: tuple[str, ...], last: int) -> list[tuple[int, int]]:
 
 
 def _preview(store: Database, tenant: str, conversation: str | None, handles: tuple[str, ...]) -> str:
+    from ...ops.retention import sub_agents
+
     if conversation is None:
         return f"All messages of {plural(len(store.names(tenant)), 'conversation')}"
     head = store.open(tenant, conversation, create=False)
     spans = _spans(handles, head.position)
     positions = {position for first, last in spans for position in range(first, last + 1)}
     number = len(positions) if handles else head.position
-    return f"{count(number)} of the {plural(head.position, 'message')} of {one_line(conversation)}"
+    others = () if handles else sub_agents(store, tenant, conversation)
+    also = f", and all of {plural(len(others), 'conversation')} of sub-agents," if others else ""
+    return f"{count(number)} of the {plural(head.position, 'message')} of {one_line(conversation)}{also}"
 
 
 def age(
