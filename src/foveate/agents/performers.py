@@ -370,7 +370,7 @@ async def _completed(function: Callable[[], object]) -> object:
     task = asyncio.ensure_future(value)
     while not task.done():
         with suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
+            await asyncio.wait([task])
     return task.result()
 
 
