@@ -382,6 +382,29 @@ def test_list_that_ends_earlier_forks_at_the_next_prompt():
     assert fork.position == 4
 
 
+def test_message_of_the_user_follows_a_list_that_ends_earlier():
+    store = MemoryStore()
+    chat = opened(store=store)
+    mine = conversation_of(2)
+    chat.follow(mine)
+    chat.follow(mine[:4])
+    chat.append("And now?")
+    assert texts(chat.prepare()) == [*[message.text for message in mine[:4]], "And now?"]
+    assert texts(opened("c~1", store=store).view) == [message.text for message in mine]
+
+
+def test_result_goes_on_behind_a_list_that_ends_earlier():
+    """It answers a call that the list does not have yet."""
+    store = MemoryStore()
+    chat = opened(store=store)
+    chat.follow([user("Go.")])
+    chat.record(call("c1", "look"))
+    chat.follow([user("Go.")])
+    chat.append(answer("c1", "seen"))
+    assert texts(chat.prepare()) == ["Go.", "", "seen"]
+    assert store.names("") == ["c"]
+
+
 @pytest.mark.parametrize("is_inserted", [True, False])
 def test_other_order_forks_with_a_reason(is_inserted: bool):
     store = MemoryStore()
