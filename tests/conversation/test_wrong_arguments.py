@@ -202,3 +202,14 @@ def test_departure_from_the_longest_name_uses_a_shorter_one():
         chat.prompt(messages=[{"role": "user", "content": text}])
     assert [len(name) for name in store.names("")] == [500, 482]
     assert len(chat) == 1
+
+
+def test_fork_at_a_message_of_another_process_is_made():
+    """A server forks in the process that got the request, and another one may have appended the message."""
+    store = MemoryStore()
+    chat, other = opened(store=store), opened(store=store)
+    chat.append("one")
+    with pytest.raises(BadSetting, match=r"^This conversation has 1 message; it cannot be forked at 2\.$"):
+        other.fork("b", at=2)
+    chat.append(["two", "three"])
+    assert [len(other.fork("b", at="m3")), len(other.fork("d", at=chat.tip))] == [3, 3]

@@ -18,6 +18,7 @@ from ..core.events import Event, events_of_message, events_of_record
 from ..core.explain import RELEASED, explain, explain_hidden, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
+from ..core.plurals import plural
 from ..core.receipts import Receipt, receipt_of
 from ..core.results import is_action_result
 from ..core.stamps import Lease, Stamp, Usage, is_interrupted
@@ -215,10 +216,13 @@ class Session:
     def fork(self, name: str, at: str | int | None) -> Head:
         """Create a conversation that shares the past up to a message, and its edits."""
         name = validate.conversation_name("The name of a fork", name)
-        position = self.head.position if at is None else self._fork_position(at)
-        if not 0 <= position <= self.head.position:
-            raise BadSetting(f"This conversation has {self.head.position} messages; it cannot be forked at {position}.")
+        position = self.head.position
         self.state.refresh()  # In a store that was rolled back, the fork would share another past.
+        if at is not None:
+            position = self._fork_position(at)
+        if not 0 <= position <= self.head.position:
+            there = plural(self.head.position, "message")
+            raise BadSetting(f"This conversation has {there}; it cannot be forked at {position}.")
         return self.state.store.fork(self.head, name, position, number_at(self.state.store, self.head, position))
 
     def _fork_position(self, at: str | int) -> int:
