@@ -25,8 +25,7 @@ from scenario import ANSWER, CALLS, QUESTION, exact_tokens, largest, log_text, r
 import foveate
 from foveate import Message
 from foveate.errors import BadInput, BadSetting, StoreError
-from foveate.hosts.claude_agent_sdk import FoveateTools
-from foveate.hosts.claude_agent_sdk_outputs import texts_of, with_texts
+from foveate.hosts.claude_agent_sdk import FoveateTools, texts_of, with_texts
 from foveate.testing import Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 

@@ -31,9 +31,8 @@ from strands.types.exceptions import MaxTokensReachedException
 import foveate
 from foveate import Message, Reasoning, Text
 from foveate.errors import BadSetting
-from foveate.hosts.strands import FoveatePlugin
+from foveate.hosts.strands import FoveatePlugin, usage_of
 from foveate.hosts.strands_messages import blocks_of, messages_of
-from foveate.hosts.strands_requests import usage_of
 from foveate.testing import CutReply, Failure, ScriptedModel, StoppedReply, call, say
 from foveate.testing.server import StubServer
 

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
 
-from agent_framework import ChatContext, ChatMiddleware, FunctionTool, Message
+from agent_framework import (
+    ChatContext,
+    ChatMiddleware,
+    FunctionInvocationContext,
+    FunctionMiddleware,
+    FunctionTool,
+    Message,
+)
 
 from ..conversation import Conversation
-from .agent_framework_contents import content_of
-from .agent_framework_messages import groups, messages_of, to_agent_framework, usage_of
-from .agent_framework_names import SubAgents, path_of
+from .agent_framework_messages import content_of, groups, messages_of, to_agent_framework, usage_of
 from .host import EXPAND, Host, ModelCall, Path, tool_definition, wire_format
 
 __all__ = ["FoveateMiddleware"]
@@ -30,7 +37,7 @@ class FoveateMiddleware(ChatMiddleware):
     def __init__(self, store: Any = "memory:", *, expand: bool = True, **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
         self._host = Host(store, expand=expand, **options)
-        self.sub_agents = SubAgents()
+        self.sub_agents = _SubAgents()
         """For agents whose tools are agents: `middleware=[foveate.sub_agents, foveate]`. The conversation of a
         sub-agent is then a child of its caller's."""
 
@@ -72,7 +79,7 @@ class FoveateMiddleware(ChatMiddleware):
                 "conversation_id nor require_per_service_call_history_persistence."
             )
             return None
-        path = path_of(context)
+        path = _path_of(context)
         if self._host.offers_expand and _has_loop(context):
             self._offer(context.options, path)
         options = context.options or {}
@@ -149,3 +156,51 @@ def _format_of(client: Any) -> str:
     """Return the wire format whose rules the model of a client has."""
     kinds = " ".join(kind.__name__ for kind in type(client).__mro__)
     return "openai_responses" if "OpenAIChatClient" in kinds else wire_format(kinds)
+
+
+_RUN: Final = "foveate_conversation"
+"""The property of a run's first message that holds the name of its conversation. It is not sent."""
+
+
+class _Caller(NamedTuple):
+    """The tool call that is running."""
+
+    path: Path
+    session_id: str
+    key: str
+
+
+_CALLER: Final[ContextVar[_Caller | None]] = ContextVar("foveate_caller", default=None)
+
+
+class _SubAgents(FunctionMiddleware):
+    """Names the conversation of the agents that a tool runs: a child of its caller's."""
+
+    async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        if context.session is None:
+            return await call_next()
+        session_id = context.session.session_id
+        key = f"{context.function.name}:{context.metadata.get('call_id', '')}"
+        token = _CALLER.set(_Caller(_path(session_id), session_id, key))
+        try:
+            await call_next()
+        finally:
+            _CALLER.reset(token)
+
+
+def _path_of(context: ChatContext) -> Path:
+    """Return the name of the call's conversation: that of the session, or one that stays the same in the run."""
+    if context.session is not None:
+        return _path(context.session.session_id)
+    own = f"run-{uuid.uuid4().hex}"
+    if context.messages:  # The framework copies the messages for each run.
+        own = str(context.messages[0].additional_properties.setdefault(_RUN, own))
+    return _path(own)
+
+
+def _path(session_id: str) -> Path:
+    """Return the name of a session's conversation, which is a child of the one whose tool call is running."""
+    caller = _CALLER.get()
+    if caller is None:
+        return (session_id,)
+    return (*caller.path, caller.key if session_id == caller.session_id else session_id)

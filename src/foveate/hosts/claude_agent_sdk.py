@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -29,9 +29,8 @@ from ..errors import BadInput, BadSetting, FoveateError
 from ..mcp import build_server
 from ..open import open_conversation
 from ..policies.tool_kinds import create_name_filter
-from .claude_agent_sdk_outputs import texts_of, with_texts
 
-__all__ = ["FoveateTools"]
+__all__ = ["FoveateTools", "texts_of", "with_texts"]
 
 _log = logging.getLogger("foveate")
 _SERVER: Final = "foveate"
@@ -146,3 +145,34 @@ def _server(source: _Stored) -> Server[Any]:
             return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
 
     return Server(_SERVER, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+_BYTES: Final = frozenset({"base64", "data"})
+"""Fields of an output that hold a file, not a text."""
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Yield the texts of a tool's output, files left out."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, inner in value.items():
+                if key not in _BYTES:
+                    yield from texts_of(inner)
+        case list():
+            for inner in value:
+                yield from texts_of(inner)
+
+
+def with_texts(value: Any, others: Mapping[str, str]) -> Any:
+    """Return a tool's output in the same shape, with other texts in place of some."""
+    match value:
+        case str():
+            return others.get(value, value)
+        case dict():
+            return {key: inner if key in _BYTES else with_texts(inner, others) for key, inner in value.items()}
+        case list():
+            return [with_texts(inner, others) for inner in value]
+        case _:
+            return value

@@ -6,18 +6,25 @@ app = App(name="demo", root_agent=agent, plugins=[FoveatePlugin("sqlite:///chats
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+from base64 import b64decode
 from contextlib import aclosing
-from typing import Any, Final
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
 
 from google.adk.models import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
+from google.genai import types
+from msgspec.structs import replace
 
 from ..conversation import Conversation
-from .google_adk_contents import ExpandTool, shown_contents
-from .google_adk_names import enter_tool, path_of
-from .host import Host, ModelCall, Path
+from ..core.messages import Media, Message
+from ..core.view import Entry
+from ..expand.tool import expand_tool
+from .host import EXPAND, Host, ModelCall, Path
 
 __all__ = ["FoveatePlugin"]
 
@@ -47,11 +54,11 @@ class FoveatePlugin(BasePlugin):
 
         `context`: that of a callback or of a tool.
         """
-        return self._host.conversation(path_of(context), _FORMAT)
+        return self._host.conversation(_path_of(context), _FORMAT)
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Put the view in place of the contents of the request."""
-        path = path_of(callback_context)
+        path = _path_of(callback_context)
         self._calls.pop(path, None)
         if await _is_stateful(callback_context, llm_request):
             self._host.warn(f"The provider's servers keep the history of {'/'.join(path)}.")
@@ -59,25 +66,25 @@ class FoveatePlugin(BasePlugin):
         call = await asyncio.to_thread(self._begin, path, llm_request)
         if call is not None:
             self._calls[path] = call
-            llm_request.contents = shown_contents(call)
+            llm_request.contents = _shown_contents(call)
             if self._host.offers_expand:
-                llm_request.append_tools([ExpandTool(call.chat)])
+                llm_request.append_tools([_ExpandTool(call.chat)])
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """Record the reply of the model."""
-        path = path_of(callback_context)
+        path = _path_of(callback_context)
         if not llm_response.partial and path in self._calls:
             await asyncio.to_thread(_record, self._calls.pop(path), llm_response)
 
     async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> Any:
         """Send a smaller view, if the provider refused the prompt as too long."""
-        path = path_of(callback_context)
+        path = _path_of(callback_context)
         call = self._calls.pop(path, None)
         if call is None:
             return None
         try:
             await asyncio.to_thread(call.make_smaller, error)
-            llm_request.contents = shown_contents(call)
+            llm_request.contents = _shown_contents(call)
             response = await _answer(callback_context, llm_request)
         except Exception as other:  # ADK raises the first error.
             _log.info("A smaller prompt was not answered: %s", other)
@@ -88,7 +95,7 @@ class FoveatePlugin(BasePlugin):
     async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> None:
         """Answer calls of `expand`; pass other calls on."""
         if isinstance(tool, AgentTool):
-            enter_tool(tool_context)
+            _enter_tool(tool_context)
 
     def _begin(self, path: Path, request: Any) -> ModelCall | None:
         """Take over the contents of the session, and return the model call with its view."""
@@ -131,3 +138,83 @@ async def _is_stateful(context: Any, request: Any) -> bool:
 def _definition(tool: Any) -> Any:
     """Return the definition of tools as the model reads it."""
     return tool.model_dump(mode="json", by_alias=True, exclude_none=True) if hasattr(tool, "model_dump") else tool
+
+
+_DECLARATION: Final = expand_tool("gemini")["functionDeclarations"][0]
+
+
+def _shown_contents(call: ModelCall) -> list[types.Content]:
+    """Return the view: the session's own contents where they are shown unchanged, and new ones for the rest."""
+    shown: list[types.Content] = []
+    for is_own, pieces in itertools.groupby(call.shown(), key=lambda piece: piece.entry is None):
+        if is_own:
+            shown += [piece.item for piece in pieces]
+        else:  # Results in one content must stay together.
+            messages = [_named(piece.entry) for piece in pieces if piece.entry is not None]
+            shown += [types.Content.model_validate(content) for content in call.chat.format.render(messages)]
+    return shown
+
+
+class _ExpandTool(BaseTool):
+    """Shows the model what was shortened."""
+
+    def __init__(self, chat: Conversation) -> None:
+        super().__init__(name=EXPAND["name"], description=EXPAND["description"])
+        self._chat = chat
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration.model_validate(_DECLARATION)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
+        result = await asyncio.to_thread(self._chat.expansion, args)
+        media = [_part(part) for part in result.content if isinstance(part, Media)]
+        key = "error" if result.state == "error" else "output"
+        return {key: result.text, "media": media} if media else {key: result.text}
+
+
+def _named(entry: Entry) -> Message:
+    """Return the message of an entry. Gemini needs the name of the tool with each result."""
+    result = entry.message.result
+    if result is None or result.name:
+        return entry.message
+    return Message("tool", (replace(result, name=entry.tool),))
+
+
+def _part(media: Media) -> types.Part:
+    if media.source == "base64":
+        return types.Part.from_bytes(data=b64decode(media.data), mime_type=media.mime)
+    return types.Part.from_uri(file_uri=media.data, mime_type=media.mime or None)
+
+
+class _Caller(NamedTuple):
+    """The agent that runs another one as its tool."""
+
+    session_id: str
+    path: Path
+
+
+_CALLER: Final[ContextVar[_Caller | None]] = ContextVar("foveate_adk_caller", default=None)
+"""ADK gives each tool a context."""
+
+
+def _enter_tool(context: Any) -> None:
+    """Let the agent that the tool of this context runs know whose child it is."""
+    _CALLER.set(_Caller(context.session.id, _path_of(context)))
+
+
+def _path_of(context: Any) -> Path:
+    """Return the name of an agent's conversation: `app/user/session`, and for further agents `app/user/session/agent`.
+
+    Ids of sessions are unique for one user of one app only.
+    """
+    run, session, caller = context.get_invocation_context(), context.session, _CALLER.get()
+    agent, branch, node = run.agent, run.branch or "", run.node_path or ""
+    path: Path = (session.app_name, session.user_id, session.id)
+    if caller is not None and caller.session_id != session.id:  # An agent as a tool has a session for each call.
+        path = (*caller.path, f"{agent.root_agent.name}:{session.id}")
+    # An agent without the contents of the session starts with an empty list in each run.
+    if getattr(agent, "include_contents", "") == "none" or getattr(agent, "mode", "") == "single_turn":
+        return (*path, f"{agent.name}:{run.invocation_id}:{branch}:{node}".rstrip(":"))
+    if branch or "/" in node or agent.name != agent.root_agent.name:
+        path = (*path, f"{agent.name}:{branch}".rstrip(":"))
+    return (*path, run.isolation_scope) if run.isolation_scope else path

@@ -11,14 +11,14 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Final
 
-from agents import FunctionTool, RunConfig, RunHooks
+from agents import Agent, FunctionTool, Handoff, RunConfig, RunHooks, ToolOutputImage, ToolOutputText, handoff
 from agents.run_config import CallModelData, ModelInputData
 
 from ..conversation import Conversation
+from ..core.messages import Media, Text
 from ..core.stamps import Usage
 from ..errors import BadInput
-from .host import EXPAND, Host, ModelCall, logged
-from .openai_agents_requests import definitions_of, model_of, output_of, usage_of
+from .host import EXPAND, Host, ModelCall, logged, tool_definition, usage_of_totals
 
 __all__ = ["FoveateSession"]
 
@@ -137,16 +137,16 @@ class FoveateSession(RunHooks[Any]):
         if self._call is not None:
             output = [item.model_dump(exclude_unset=True) for item in response.output]
             reply = {"object": "response", "output": output}
-            await asyncio.to_thread(self._record, self._call, reply, usage_of(response.usage))
+            await asyncio.to_thread(self._record, self._call, reply, _usage_of(response.usage))
 
     def _begin(self, data: CallModelData[Any]) -> ModelCall | None:
         call = self._host.begin(
             (self.session_id,),
             list(data.model_data.input),
             format=_FORMAT,
-            model=model_of(data.agent),
+            model=_model_of(data.agent),
             system=data.model_data.instructions,
-            tools=definitions_of(data.agent, self._mcp_tools),
+            tools=_definitions_of(data.agent, self._mcp_tools),
         )
         self._tip = self.conversation.tip
         return call
@@ -165,4 +165,35 @@ class FoveateSession(RunHooks[Any]):
 
     async def _expand(self, context: Any, arguments: str) -> Any:
         result = await asyncio.to_thread(self._host.expansion, (self.session_id,), arguments)
-        return [output_of(part) for part in result.content]
+        return [_output_of(part) for part in result.content]
+
+
+def _output_of(part: Any) -> ToolOutputText | ToolOutputImage:
+    """Return a part of the result of `expand` as an output of a tool."""
+    if isinstance(part, Media) and part.is_image and part.source != "file":
+        url = part.data if part.source == "url" else f"data:{part.mime or 'image/png'};base64,{part.data}"
+        return ToolOutputImage(image_url=url)
+    return ToolOutputText(text=part.text if isinstance(part, Text) else f"[{getattr(part, 'mime', 'content')}]")
+
+
+def _definitions_of(agent: Any, mcp_tools: list[Any]) -> list[dict[str, Any]]:
+    """Return the definitions of an agent's tools and handoffs, as the model reads them."""
+    tools = [tool for tool in (*mcp_tools, *agent.tools) if isinstance(tool, FunctionTool)]
+    moves: list[Handoff[Any, Any]] = [handoff(to) if isinstance(to, Agent) else to for to in agent.handoffs]
+    return [
+        *(tool_definition(tool.name, tool.description, tool.params_json_schema) for tool in tools),
+        *(tool_definition(move.tool_name, move.tool_description, move.input_json_schema) for move in moves),
+    ]
+
+
+def _model_of(agent: Any) -> str:
+    """Return the name of an agent's model, which may be an object of the SDK."""
+    model = agent.model
+    return model if isinstance(model, str) else str(getattr(model, "model", None) or "")
+
+
+def _usage_of(usage: Any) -> Usage:
+    """Return the usage of a reply."""
+    read = getattr(usage.input_tokens_details, "cached_tokens", 0) or 0
+    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0) or 0
+    return usage_of_totals(usage.input_tokens, read, None, usage.output_tokens, reasoning)

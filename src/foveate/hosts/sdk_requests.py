@@ -5,17 +5,20 @@ A fault here never stops a request: it is sent as the program made it, and a war
 
 from __future__ import annotations
 
+import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from ..core.message_keys import message_key
 from ..core.stamps import Usage
 from ..errors import FoveateError
+from ..formats import get_format
 from ..requests import ApiError, WireRequest, api_for, api_of, state_in
 from .host import Host, logged, model_name
-from .sdk_lists import begins_with, content_name, first_message, listed
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
+    from ..core.messages import Message
 
 __all__ = ["SdkRequest", "SdkRequests"]
 
@@ -74,12 +77,12 @@ class SdkRequests:
     def _conversation(self, format: str, body: dict[str, Any], name: str, session: str, user: str) -> Conversation:
         if name:
             return self._host.conversation((name,), format)
-        first = first_message(format, body)
-        content = content_name(first, body, user)
+        first = _first_message(format, body)
+        content = _content_name(first, body, user)
         if not session:
             return self._host.conversation((content,), format)
         chat = self._host.conversation((session,), format)
-        return chat if begins_with(chat, first) else self._host.conversation((session, content), format)
+        return chat if _begins_with(chat, first) else self._host.conversation((session, content), format)
 
 
 class SdkRequest:
@@ -94,7 +97,7 @@ class SdkRequest:
         api, body, chat = api_for(self.format), self._body, self._chat
         with chat._agent.lock:  # Another request may follow a list of its own in this conversation.
             prompt = chat.prompt(
-                messages=listed(body[api.messages]),
+                messages=_listed(body[api.messages]),
                 system=body.get(api.system) if api.system else None,
                 tools=body.get("tools") or (),
                 model=model_name(self.format, str(body.get("model") or "")) or None,
@@ -139,3 +142,35 @@ class SdkRequest:
         """Record the usage of an answer that the next list brings."""
         with logged("The usage of a reply was not recorded"):
             self._chat.bill(self._turn, usage)
+
+
+_INSTRUCTIONS: Final = ("system", "developer")
+"""Roles of messages that a program may change from request to request."""
+_OPENING: Final = 4
+"""Messages of a history among which its first one that is no instruction stands."""
+
+
+def _first_message(format: str, body: dict[str, Any]) -> Message | None:
+    """Return the first message that is no instruction, which a list keeps as it grows."""
+    given = _listed(body[api_for(format).messages])
+    first = next((item for item in given if not (isinstance(item, dict) and item.get("role") in _INSTRUCTIONS)), None)
+    return None if first is None else next(iter(get_format(format).parse(first)), None)
+
+
+def _content_name(first: Message | None, body: dict[str, Any], user: str) -> str:
+    """Return the name of a conversation by its first message. Cache marks, which move, do not count."""
+    key = "" if first is None else message_key(first).hex()
+    text = json.dumps([key, bool(body.get("tools")), user])
+    return f"list-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
+def _begins_with(chat: Conversation, first: Message | None) -> bool:
+    """Return whether a conversation is empty, or has this first message."""
+    rows = (row.message for row in chat.history(1, _OPENING) if row.message.role not in _INSTRUCTIONS)
+    stored = next(rows, None)
+    return stored is None or first is None or message_key(stored) == message_key(first)
+
+
+def _listed(given: Any) -> Any:
+    """Return the messages of a request, which may be the user's words alone."""
+    return [{"role": "user", "content": given}] if isinstance(given, str) else given

@@ -15,15 +15,16 @@ from strands.agent import NullConversationManager
 from strands.hooks import AfterModelCallEvent, HookOrder
 from strands.middleware import ExecuteToolStage, InvokeModelStage
 from strands.plugins import Plugin
+from strands.tools import PythonAgentTool
 from strands.types.events import ModelStopReason
 
 from ..conversation import Conversation
+from ..core.stamps import Usage
 from ..errors import BadSetting
-from .host import Host, ModelCall, Path, logged
-from .strands_messages import messages_of, result_block
-from .strands_requests import RequestParts, definition_of, expand_tool, model_of, usage_of
+from .host import EXPAND, Host, ModelCall, Path, logged, tool_definition, usage_of_totals, wire_format
+from .strands_messages import blocks_of, messages_of, result_block
 
-__all__ = ["FoveatePlugin"]
+__all__ = ["FoveatePlugin", "usage_of"]
 
 _REWRITTEN: Final = ("cancelled", "max_tokens")
 """Reasons to stop after which Strands may put another message into `agent.messages`."""
@@ -66,16 +67,16 @@ class FoveatePlugin(Plugin):
         agent.add_middleware(ExecuteToolStage, self._around_tool)
         agent.add_hook(self._after_model, AfterModelCallEvent, order=HookOrder.SDK_LAST + 1)
         if self._host.offers_expand:
-            agent.tool_registry.register_tool(expand_tool(self._expand))
+            agent.tool_registry.register_tool(_expand_tool(self._expand))
 
     def conversation(self, agent: Any) -> Conversation:
         """Return the conversation of an agent: `totals()`, `pin(...)`, `search(...)`, `explain(...)`."""
         call = self._calls.get(agent)
-        return call.chat if call else self._host.conversation(self._path_of(agent), model_of(agent.model)[0])
+        return call.chat if call else self._host.conversation(self._path_of(agent), _model_of(agent.model)[0])
 
     async def _around_model(self, context: Any, next_: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
         self._calls.pop(context.agent, None)
-        parts = RequestParts(context)
+        parts = _RequestParts(context)
         call = await asyncio.to_thread(self._begin, context, parts)
         if call is None:
             async for event in next_(context):
@@ -93,12 +94,12 @@ class FoveatePlugin(Plugin):
                     raise
                 await asyncio.to_thread(call.make_smaller, error)
 
-    def _begin(self, context: Any, parts: RequestParts) -> ModelCall | None:
+    def _begin(self, context: Any, parts: _RequestParts) -> ModelCall | None:
         """Take over the messages of the agent, and return the model call with its view."""
         if context.model.stateful:
             self._host.warn("The model keeps the conversation on its server. Turn that off for foveate to shorten it.")
             return None
-        format, model = model_of(context.model)
+        format, model = _model_of(context.model)
         return self._host.begin(
             self._path_of(context.agent),
             parts.messages,
@@ -107,7 +108,7 @@ class FoveatePlugin(Plugin):
             read=messages_of,
             key=lambda message: message.get("tracking_id"),
             system=parts.system,
-            tools=[definition_of(spec) for spec in context.tool_specs],
+            tools=[_definition_of(spec) for spec in context.tool_specs],
         )
 
     async def _noted(self, agent: Any, call: ModelCall, event: Any) -> Any:
@@ -149,3 +150,72 @@ class FoveatePlugin(Plugin):
 
     def _expand(self, tool_use: Any, **state: Any) -> Any:
         return result_block(self.conversation(state["agent"]).expansion(tool_use["input"]), tool_use["toolUseId"])
+
+
+class _RequestParts:
+    """The messages of the agent in a request, and the blocks that only this request has at its end."""
+
+    def __init__(self, context: Any) -> None:
+        messages, count = context.messages, context.dynamic_trailing_blocks
+        content = messages[-1]["content"] if count else []
+        self._added = content[-count:] if count else []
+        """Blocks such as memories, which are sent and not kept."""
+        kept = [{**messages[-1], "content": content[:-count]}] if content[:-count] else []
+        self.messages: list[Any] = [*messages[:-1], *kept] if count else messages
+        prompt = context.system_prompt or ()
+        blocks = [{"text": prompt}] if isinstance(prompt, str) else prompt
+        texts = [block.get("text") for block in (*blocks, *self._added)]
+        self.system = "\n".join(filter(None, texts)) or None
+        """The texts of the system prompt and of the added blocks. Both take tokens."""
+
+    def shown(self, call: ModelCall) -> list[Any]:
+        """Return the messages to send: the agent's own where they are shown unchanged, and new ones for the rest."""
+        shown: list[Any] = []
+        for own, entry, _ in call.shown():
+            if entry is None:
+                _add(shown, own)
+            else:
+                role = "assistant" if entry.message.role == "assistant" else "user"
+                _add(shown, {"role": role, "content": blocks_of(entry.message, own["content"] if own else ())})
+        if self._added:
+            _add(shown, {"role": "user", "content": self._added})
+        return shown
+
+
+def _definition_of(spec: Any) -> dict[str, Any]:
+    """Return the definition of a tool."""
+    return tool_definition(spec["name"], spec["description"], spec["inputSchema"]["json"])
+
+
+def _expand_tool(function: Any) -> PythonAgentTool:
+    """Return the tool `expand`, whose calls this function answers."""
+    name, description, schema = EXPAND["name"], EXPAND["description"], {"json": EXPAND["parameters"]}
+    spec: Any = {"name": name, "description": description, "inputSchema": schema}
+    return PythonAgentTool(name, spec, function)
+
+
+def _model_of(model: Any) -> tuple[str, str]:
+    """Return the wire format whose rules the model has, and its name."""
+    kinds = " ".join(kind.__name__ for kind in type(model).__mro__)
+    name = str(model.get_config().get("model_id") or "")
+    if "Bedrock" in kinds:
+        return ("anthropic" if "claude" in name else "openai"), f"bedrock:{name}"
+    return wire_format(kinds), name
+
+
+def usage_of(usage: Any) -> Usage | None:
+    """Return the usage of a reply; None if none was reported.
+
+    Some models of Strands count the cache's tokens among the input tokens, others apart. The total has them once.
+    """
+    read, write = usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens")
+    output, total = usage["outputTokens"], usage.get("totalTokens") or usage["inputTokens"] + usage["outputTokens"]
+    return usage_of_totals(total - output, read, write, output) if total else None
+
+
+def _add(shown: list[Any], message: Any) -> None:
+    """Add a message. Roles alternate, and the results of one reply are in one message."""
+    if shown and shown[-1]["role"] == message["role"]:
+        shown[-1] = {"role": message["role"], "content": [*shown[-1]["content"], *message["content"]]}
+    else:
+        shown.append(message)

@@ -10,11 +10,10 @@ import base64
 import itertools
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
 from .host import json_text
-from .strands_files import file_block, media_of
 
 __all__ = ["blocks_of", "messages_of", "result_block"]
 
@@ -71,7 +70,7 @@ def _part(block: Block, format: str) -> Any:
         case {"json": value}:  # Models get this text of it.
             return Text(json_text(value))
         case _:
-            return media_of(block) or Opaque(format, next(iter(block), ""), json.dumps(block, default=_packed))
+            return _media_of(block) or Opaque(format, next(iter(block), ""), json.dumps(block, default=_packed))
 
 
 def _result(result: Any, format: str) -> ToolResult:
@@ -104,7 +103,7 @@ def _block(part: Part | Content) -> Block | None:
             signature = {"signature": part.signature} if part.signature else {}
             return {"reasoningContent": {"reasoningText": {"text": part.text, **signature}}}
         case Media(source="base64"):
-            return file_block(part)
+            return _file_block(part)
         case Media():
             return {"text": f"[{part.mime or 'file'}: {part.data}]"}
         case Opaque(kind=kind, body=body):
@@ -120,3 +119,46 @@ def _packed(value: object) -> object:
 
 def _unpacked(value: dict[str, Any]) -> Any:
     return base64.b64decode(value["base64"]) if value.keys() == {"base64"} else value
+
+
+_DOCUMENTS: Final = {
+    "pdf": "application/pdf",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "html": "text/html",
+    "txt": "text/plain",
+    "md": "text/markdown",
+}
+"""Format of a document block -> media type."""
+_FORMATS: Final = {mime: format for format, mime in _DOCUMENTS.items()}
+_FIELDS: Final = {
+    "image": {"format", "source"},
+    "audio": {"format", "source"},
+    "video": {"format", "source"},
+    "document": {"format", "name", "source"},
+}
+"""Kinds of files -> the fields that `Media` holds. A file with others is kept as it is."""
+
+
+def _media_of(block: dict[str, Any]) -> Media | None:
+    """Return the file in a block; None if it is no file, or one with facts that `Media` has no place for."""
+    for kind, fields in _FIELDS.items():
+        match block.get(kind):
+            case {"format": str(format), "source": {"bytes": bytes(data), **elsewhere}, **rest} if not elsewhere:
+                if rest.keys() <= fields and (kind != "document" or format in _DOCUMENTS):
+                    mime = _DOCUMENTS[format] if kind == "document" else f"{kind}/{format}"
+                    return Media(mime, "base64", base64.b64encode(data).decode(), str(rest.get("name", "")))
+    return None
+
+
+def _file_block(media: Media) -> dict[str, Any]:
+    """Return the block of a file whose bytes are known."""
+    kind, _, format = media.mime.partition("/")
+    source = {"bytes": base64.b64decode(media.data)}
+    if media.mime not in _FORMATS and kind in _FIELDS:
+        return {kind: {"format": format, "source": source}}
+    document = {"format": _FORMATS.get(media.mime, "txt"), "name": media.name or "document", "source": source}
+    return {"document": document}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
@@ -19,10 +19,8 @@ from types import ModuleType
 from typing import Any, Literal, get_args
 
 from ..errors import BadSetting, MissingExtra
-from ..requests import WireRequest
+from ..requests import CONVERSATION_HEADER, WireRequest, beta_header
 from .sdk_requests import SdkRequests
-from .transport_messages import changed_request, changed_response, request_parts
-from .transport_streams import AnswerStream
 
 __all__ = ["async_http_client", "conversation", "http_client"]
 
@@ -95,17 +93,17 @@ class _Transport:
         self._httpx, self._views, self._inner = httpx, views, inner
 
     def handle_request(self, request: Any) -> Any:
-        call = self._views.begin(*request_parts(request, request.read(), _name.get()))
+        call = self._views.begin(*_request_parts(request, request.read(), _name.get()))
         while call is not None:
             response = self._send(request, call)
             if response.status_code == 200 and call.is_stream:
                 return self._streamed(response, request, call)
             content = response.read()
             if response.status_code != 200 and not call.refused(response.status_code, content):
-                return changed_response(self._httpx, response, content=content)
+                return _changed_response(self._httpx, response, content=content)
             shown = call.received(content) if response.status_code == 200 else None
             if shown is not None:
-                return changed_response(self._httpx, response, content=shown)
+                return _changed_response(self._httpx, response, content=shown)
         return self._inner.handle_request(request)
 
     def close(self) -> None:
@@ -113,7 +111,7 @@ class _Transport:
         self._views.close()
 
     async def handle_async_request(self, request: Any) -> Any:
-        parts = request_parts(request, await request.aread(), _name.get())
+        parts = _request_parts(request, await request.aread(), _name.get())
         call = await asyncio.to_thread(self._views.begin, *parts)
         while call is not None:
             response = await self._send(request, call)
@@ -121,10 +119,10 @@ class _Transport:
                 return self._streamed(response, request, call)
             content = await response.aread()
             if response.status_code != 200 and not await asyncio.to_thread(call.refused, response.status_code, content):
-                return changed_response(self._httpx, response, content=content)
+                return _changed_response(self._httpx, response, content=content)
             shown = await asyncio.to_thread(call.received, content) if response.status_code == 200 else None
             if shown is not None:
-                return changed_response(self._httpx, response, content=shown)
+                return _changed_response(self._httpx, response, content=shown)
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -133,18 +131,110 @@ class _Transport:
 
     def _send(self, request: Any, call: WireRequest) -> Any:
         """Send the request with its view; return the response, or an awaitable of it."""
-        changed = changed_request(self._httpx, request, call)
+        changed = _changed_request(self._httpx, request, call)
         if isinstance(self, self._httpx.AsyncBaseTransport):
             return self._inner.handle_async_request(changed)
         return self._inner.handle_request(changed)
 
     def _streamed(self, response: Any, request: Any, call: WireRequest) -> Any:
-        kind = _subclass(AnswerStream, self._httpx.SyncByteStream, self._httpx.AsyncByteStream)
+        kind = _subclass(_AnswerStream, self._httpx.SyncByteStream, self._httpx.AsyncByteStream)
         stream = kind(response.stream, call, partial(self._send, request, call))
-        return changed_response(self._httpx, response, stream=stream)
+        return _changed_response(self._httpx, response, stream=stream)
 
 
 @cache
 def _subclass(kind: type, *bases: type) -> Any:
     """Return the class as one of the library's own, which checks the classes of its streams."""
     return type(kind.__name__, (kind, *bases), {})
+
+
+def _request_parts(request: Any, content: bytes, name: str) -> tuple[str, bytes, str]:
+    """Return the path, the body, and the name of the conversation: `name`, unless the request has another."""
+    name = request.headers.pop(CONVERSATION_HEADER, "") or name
+    return (request.url.path if request.method == "POST" else "", content, name)
+
+
+def _changed_request(httpx: ModuleType, request: Any, call: WireRequest) -> Any:
+    """Return the request with the view. It asks for an answer that is not compressed, which can be read on the way."""
+    dropped = {b"content-length", b"accept-encoding", b"anthropic-beta" if call.betas else b""}
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]
+    if call.betas:
+        value = beta_header(request.headers.get("anthropic-beta", ""), call.betas)
+        headers.append((b"anthropic-beta", value.encode()))
+    return httpx.Request(
+        request.method, request.url, headers=headers, content=call.content, extensions=request.extensions
+    )
+
+
+def _changed_response(httpx: ModuleType, response: Any, **body: Any) -> Any:
+    """Return the response with a body that was read, or with a stream that is."""
+    dropped = (b"content-length", b"transfer-encoding", b"content-encoding") if "content" in body else ()
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in dropped]
+    return httpx.Response(response.status_code, headers=headers, extensions=response.extensions, **body)
+
+
+class _AnswerStream:
+    """The bytes of one answer, for synchronous and for asynchronous clients."""
+
+    def __init__(self, inner: Any, call: WireRequest, send: Callable[[], Any]) -> None:
+        """`inner`: the stream of the first response. `send`: sends `call` again, for a follow-up."""
+        self._inner, self._call, self._send = inner, call, send
+        self._has_ended = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        call = self._call
+        while True:
+            for piece in self._inner:
+                if shown := call.feed(piece):
+                    yield shown
+            self._has_ended = True
+            if rest := call.ended():
+                yield rest
+            while call.follow_up is not None:
+                self._inner.close()
+                response = self._send()
+                self._inner = response.stream
+                if response.status_code == 200:
+                    self._has_ended = False
+                    break
+                content = response.read()
+                if not call.refused(response.status_code, content):
+                    yield call.failure(response.status_code, content)
+                    return
+            else:
+                return
+
+    def close(self) -> None:
+        self._inner.close()
+        if not self._has_ended and self._call.is_complete:  # SDKs stop reading at the answer's end.
+            self._has_ended = True
+            self._call.ended()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        call = self._call
+        while True:
+            async for piece in self._inner:
+                if shown := call.feed(piece):
+                    yield shown
+            self._has_ended = True
+            if rest := await asyncio.to_thread(call.ended):
+                yield rest
+            while call.follow_up is not None:
+                await self._inner.aclose()
+                response = await self._send()
+                self._inner = response.stream
+                if response.status_code == 200:
+                    self._has_ended = False
+                    break
+                content = await response.aread()
+                if not await asyncio.to_thread(call.refused, response.status_code, content):
+                    yield call.failure(response.status_code, content)
+                    return
+            else:
+                return
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+        if not self._has_ended and self._call.is_complete:
+            self._has_ended = True
+            await asyncio.to_thread(self._call.ended)
