@@ -22,6 +22,7 @@ __all__ = [
     "add_extra",
     "as_dict",
     "as_list",
+    "call_arguments",
     "describe",
     "extra_fields",
     "free_text",
@@ -73,6 +74,18 @@ def get_string(fields: Mapping[str, Any], key: str, where: str) -> str:
     if isinstance(value, str):
         return value
     raise wrong_type(f"{where}.{key}", value, "a string")
+
+
+def call_arguments(call: Mapping[str, Any], where: str) -> str:
+    """Return the arguments, byte for byte if they are a string as they should be; some servers send an object."""
+    value = call.get("arguments")
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "{}"
+    if isinstance(value, Mapping):
+        return to_text(dict(value), f"{where}.arguments")
+    raise wrong_type(f"{where}.arguments", value, "a string of JSON")
 
 
 def make_extra(

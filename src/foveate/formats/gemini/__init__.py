@@ -14,10 +14,9 @@ from ...core.messages import Message
 from ...core.profiles import Profile
 from ...core.stamps import Stop, Usage
 from ...core.view import View
-from ...ports import Rendered
 from ..blocks import as_list, get_string
-from ..json import body_parts, copy_json, encode, join_body
-from ..memo import Memo
+from ..cached import CachedFormat
+from ..json import copy_json, encode
 from ..stops import gemini_stop
 from ..tools import for_gemini
 from ..ui_messages import is_ui_message, read_ui_message
@@ -27,25 +26,13 @@ from .write import cut, user_note, write, write_view
 __all__ = ["Gemini"]
 
 
-class Gemini:
+class Gemini(CachedFormat):
     """The format of one conversation. It caches the newest view, so use one object for each conversation."""
 
     name = NAME
 
     def __init__(self) -> None:
-        self._memo = Memo(cut, write_view)
-
-    @property
-    def memo(self) -> Memo:
-        """Return the cache of the newest view's wire messages."""
-        return self._memo
-
-    def group(self, items: Sequence[object]) -> Sequence[object]:
-        """Return the list itself: each content is read alone."""
-        return items
-
-    def learn(self, message: Message) -> None:
-        """Do nothing: the items of a list show where messages begin."""
+        super().__init__(cut, write_view)
 
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one content: a dict, an SDK object, a part, a list of parts or a user's string.
@@ -95,31 +82,6 @@ class Gemini:
             config["tools"] = defined
         contents = self._memo.wires[leading:] if shared else self._memo.copies(leading)
         return {"contents": [*contents, *note], "config": config}
-
-    def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
-        """Return the contents of a view as JSON bytes. Unchanged entries keep their bytes.
-
-        Leading system messages come first, with the role system; `prompt` and `body` move them to the instruction. A
-        content that the API requires between two others has no entries, and an entry without content has no wire
-        message.
-        """
-        self._memo.update(view.entries, profile)
-        return self._memo.rendered.copy()
-
-    def body(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> bytes:
-        """Return the body of a REST request as JSON bytes, with `contents` last.
-
-        Without an edit, each body begins like the one before.
-        """
-        return join_body(*self._body(view, profile, system, tools))
-
-    def body_parts(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> list[bytes]:
-        """Return the bytes of `body` in pieces. Contents of unchanged entries are the same objects as before."""
-        return body_parts(*self._body(view, profile, system, tools))
 
     def _body(
         self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]

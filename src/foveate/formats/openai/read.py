@@ -14,7 +14,7 @@ from typing import Any
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import MARKS, as_dict, as_list, call_arguments, describe, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 
 __all__ = ["MESSAGE_KEYS", "NAME", "TOOL_CALL", "read", "read_parts", "read_reply", "unmarked"]
@@ -270,7 +270,7 @@ def _assistant(fields: dict[str, Any]) -> Message:
         taken.add("function_call")
         function = as_dict(legacy, "function_call")
         name = get_string(function, "name", "function_call")
-        parts.append(ToolCall(name, name, _arguments(function, "function_call")))
+        parts.append(ToolCall(name, name, call_arguments(function, "function_call")))
     known = _known(fields, _ASSISTANT | taken if taken else _ASSISTANT)
     name = fields["name"] if "name" in taken else ""
     return Message("assistant", tuple(parts), name, make_extra(NAME, fields, known, "message"))
@@ -309,22 +309,10 @@ def _call(call: dict[str, Any], where: str) -> ToolCall | Opaque:
         arguments = to_text({"input": get_string(inner, "input", inside)}, inside)
     else:
         known = {"name", "arguments", "parsed_arguments"}
-        arguments = _arguments(inner, inside)
+        arguments = call_arguments(inner, inside)
     if rest := {key: value for key, value in inner.items() if key not in known}:
         own[kind] = rest
     return ToolCall(call_id, name, arguments, make_extra(NAME, call, _CALL | {kind}, where, own))
-
-
-def _arguments(function: Mapping[str, Any], where: str) -> str:
-    """Return the arguments, byte for byte if they are a string as they should be; some servers send an object."""
-    value = function.get("arguments")
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "{}"
-    if isinstance(value, Mapping):
-        return to_text(dict(value), f"{where}.arguments")
-    raise wrong_type(f"{where}.arguments", value, "a string of JSON")
 
 
 def _result(fields: dict[str, Any], role: str) -> Message:

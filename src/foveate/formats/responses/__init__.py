@@ -20,8 +20,8 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_dict, as_list, get_string
-from ..json import body_parts, copy_json, encode, join_body
-from ..memo import Memo
+from ..cached import CachedFormat
+from ..json import copy_json, encode
 from ..stops import responses_stop
 from ..tools import for_responses
 from ..ui_messages import is_ui_message, read_ui_message
@@ -32,22 +32,17 @@ from .write import cut, without_id, write, write_view
 __all__ = ["Responses"]
 
 
-class Responses:
+class Responses(CachedFormat):
     """The format of one conversation. It caches the newest view, so use one object for each conversation."""
 
     name = NAME
 
     def __init__(self) -> None:
-        self._memo = Memo(cut, write_view)
+        super().__init__(cut, write_view)
         self._starts: set[str] = set()
         """Keys of the first item of each known response. An item with one of them begins a message."""
         self._inside: set[str | None] = set()
         """Ids of items that known responses have, and that others make too, such as outputs of calls."""
-
-    @property
-    def memo(self) -> Memo:
-        """Return the cache of the newest view's wire messages."""
-        return self._memo
 
     def group(self, items: Sequence[object]) -> list[object]:
         """Return a caller's list with the items of each response as one response object, for `parse`."""
@@ -123,21 +118,6 @@ class Responses:
         for place, item in changed.items():
             rendered[place : place + 1] = [Rendered(encode(item), rendered[place].entries)] if item else []
         return rendered
-
-    def body(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> bytes:
-        """Return the request body as JSON bytes, with `input` last.
-
-        Without an edit, each body begins like the one before.
-        """
-        return join_body(*self._body(view, profile, system, tools))
-
-    def body_parts(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> list[bytes]:
-        """Return the bytes of `body` in pieces. Items of unchanged entries are the same objects as before."""
-        return body_parts(*self._body(view, profile, system, tools))
 
     def _body(
         self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import MARKS, as_dict, as_list, call_arguments, describe, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 from .items import APPROVAL, group, id_key, is_of_model, kind_of, own_id, runs_at_provider
 
@@ -241,7 +241,7 @@ def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
     match kind:
         case "function_call":
             known = known | {"name", "arguments", "parsed_arguments"}
-            name, arguments = get_string(item, "name", where), _arguments(item, where)
+            name, arguments = get_string(item, "name", where), call_arguments(item, where)
         case "custom_tool_call":
             known = known | {"name", "input"}
             name = get_string(item, "name", where)
@@ -255,18 +255,6 @@ def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
         case _:
             arguments = "{}"
     return ToolCall(call_id, name, arguments, make_extra(NAME, item, known, where, own))
-
-
-def _arguments(item: Mapping[str, Any], where: str) -> str:
-    """Return the arguments, byte for byte if they are a string as they should be; some servers send an object."""
-    value = item.get("arguments")
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "{}"
-    if isinstance(value, Mapping):
-        return to_text(dict(value), f"{where}.arguments")
-    raise wrong_type(f"{where}.arguments", value, "a string of JSON")
 
 
 def _opaque(item: dict[str, Any], kind: str) -> Opaque:
