@@ -93,7 +93,7 @@ class MessageFacts(Struct, frozen=True):
         own = {i - count: facts for i, facts in self.own.items() if i >= count}
         return replace(self, kept=kept, own=own)
 
-    def origin_of(self, message: Message, index: int = -1) -> Origin:
+    def origin_of(self, message: Message, index: int) -> Origin:
         """Return the origin of a message: the explicit one, else by its type, else by its role."""
         own = self.own.get(index, NO_OWN_FACTS)
         lease = own.lease or self.lease
@@ -156,8 +156,8 @@ class MessageBatch:
         *,
         clock: Clock,
         counter: TokenCounter,
-        begun: int = 0,
-        estimate: int = 0,
+        begun: int,
+        estimate: int,
     ) -> None:
         self.bodies = [wire.encode_message(message) for message in messages]
         """Canonical bytes."""

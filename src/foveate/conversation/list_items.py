@@ -67,7 +67,7 @@ def quotes(text: str, reply: str) -> bool:
     return len(lines) >= 5 and sum(line in text for line in lines) * 2 >= len(lines)
 
 
-def traits_of(message: Message, id: str = "") -> Traits:
+def traits_of(message: Message, id: str) -> Traits:
     result = message.result
     calls = tuple(call.call_id for call in message.calls)
     return Traits(message_key(message), message.role, result.call_id if result else "", calls, id)

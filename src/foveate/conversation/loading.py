@@ -5,21 +5,23 @@ A long history is read in pieces; of a long journal only the records are read th
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
 from ..core import ids, wire
+from ..core.caches import register
 from ..core.edits import Hide, Record, Restore, Span, Summarize, named_messages
 from ..core.ids import redacted_record
 from ..core.messages import Message
 from ..core.projection import Projection
 from ..core.snapshots import Row
-from ..errors import Damaged, StoreRolledBack
+from ..errors import Damaged, StoreError, StoreRolledBack
 from ..ports import Database, Head, StoredMessage
 from .journal_search import records_between, records_since
 
-__all__ = ["Loader", "in_order", "rolled_back", "row_of"]
+__all__ = ["Loader", "OriginalReader", "in_order", "rolled_back", "row_of"]
 
 _ROWS = 1_000
 """Messages read at a time."""
@@ -114,13 +116,8 @@ class Loader:
 
     def fold_up_to(self, projection: Projection, position: int, number: int) -> None:
         """Bring a projection to these numbers of messages and edits, however many they are."""
-        rows = self._store().records(structs.replace(self._head, number=number), projection.number)
-        self.fold_all(projection, position, [record for _, record in rows])
-
-    def fold_all(
-        self, projection: Projection, position: int, records: Sequence[Record], *, before_turn: int | None = None
-    ) -> None:
-        """Fold these records, and the messages up to `position` from before call `before_turn`, in their order."""
+        edited = self._store().records(structs.replace(self._head, number=number), projection.number)
+        records = [record for _, record in edited]
         read, done = projection.position, 0
         while read < position:
             last = min(read + _ROWS, position)
@@ -129,8 +126,7 @@ class Loader:
             read, until = rows[-1].position, done
             while until < len(records) and records[until].position <= read:
                 until += 1
-            shown = [row for row in rows if before_turn is None or row.stamp.turn < before_turn]
-            self._add(projection, shown, records[done:until])
+            self._add(projection, rows, records[done:until])
             projection.release_originals()
             done = until
         for record in records[done:]:
@@ -199,3 +195,42 @@ def _is_chained(parent: str, id: str, record: Record) -> bool:
     if id == ids.record_id(parent, redacted_record(record)):
         return True
     return id == ids.legacy_record_id(parent, wire.encode_record(record))
+
+
+_ORIGINALS_MAX = 262_144
+"""Bytes of originals that are cached after they were read."""
+
+
+class OriginalReader:
+    """Reads originals that views do not show, and caches the newest, so that one turn reads few of them twice.
+
+    It refers to the store, and not to the conversation: entries, which refer to it, must not be part of a cycle.
+    """
+
+    def __init__(self, store: Database) -> None:
+        self.head: Head
+        """The branch that is read, at a position after the messages that are asked for."""
+        self._store = store
+        self._known: OrderedDict[str, tuple[Message, int]] = OrderedDict()
+        self._size = 0
+        register(self)
+
+    def __call__(self, position: int, id: str, /) -> Message:
+        """Return the message at a position; an empty message if it is erased. Raises StoreError."""
+        known = self._known.get(id)
+        if known is not None:
+            return known[0]
+        rows = [row for row in self._store.get_many(self.head, [position]) if row.id == id]
+        if not rows:
+            raise StoreError(f"The original of m{position} is not in {self.head.name!r}. Read the conversation again.")
+        message, size = row_of(rows[0]).message, len(rows[0].body)
+        if size <= _ORIGINALS_MAX:
+            self._known[id], self._size = (message, size), self._size + size
+        while self._size > _ORIGINALS_MAX and self._known:
+            self._size -= self._known.popitem(last=False)[1][1]
+        return message
+
+    def cache_clear(self) -> None:
+        """Forget all messages, after some were erased."""
+        self._known.clear()
+        self._size = 0

@@ -1,19 +1,45 @@
-"""The model calls that one open conversation made, beyond what its journal says."""
+"""The model of one request, and the model calls that one open conversation made."""
 
 from __future__ import annotations
 
-from ..core.projection import Projection
-from ..core.view import Entry, View
-from ..ports import Head
+from collections.abc import Callable
 
-__all__ = ["ModelCalls"]
+from msgspec import Struct
+
+from ..core.profiles import Profile
+from ..core.projection import Projection
+from ..core.view import Entry, Prices, View
+from ..ports import Head, TokenCounter
+
+__all__ = ["ModelCalls", "ModelLookup", "RequestModel"]
+
+
+class RequestModel(Struct, frozen=True):
+    """A model as one request sees it."""
+
+    name: str
+    """The name that the program gave; "" if it gave none."""
+    profile: Profile
+    """The requirements of its API."""
+    window: int | None
+    """Its window in tokens; None if unknown."""
+    prices: Prices
+    """Its prices as multiples of its input price."""
+    counter: TokenCounter
+    """Counts its tokens."""
+
+
+ModelLookup = Callable[[str, int | None], RequestModel]
+"""Returns the model with a name and, if given, a window in tokens. Raises BadSetting if it cannot be used."""
 
 _REQUESTS = 64
 """Calls whose model and estimate are kept for usage that is reported late."""
 
 
 class ModelCalls:
-    """The calls of this process: the newest one, whether it was answered, and when each model was called."""
+    """The calls of this process, beyond what the journal says: the newest one, whether it was answered, and when each
+    model was called.
+    """
 
     def __init__(self) -> None:
         self.is_taken_over = False

@@ -136,7 +136,7 @@ class Walk:
         head: Head,
         profile: Profile,
         counter: Counter,
-        points: RestartPoints | None = None,
+        points: RestartPoints | None,
     ) -> None:
         """`store`: returns the store; it is called before each read. `points`: where the walk leaves restart points."""
         self._store, self.head, self._profile, self._counter = store, head, profile, counter

@@ -110,7 +110,7 @@ def _name_of(needs: NeedsSummary) -> str:
 class SummaryPrefetch:
     """The requests of one conversation that are in the background, or answered and not used yet."""
 
-    def __init__(self, background: Background | RemoteBackground | None, caller: Caller | None = None) -> None:
+    def __init__(self, background: Background | RemoteBackground | None, caller: Caller | None) -> None:
         self.background = background
         self.remote: RemoteBackground | None = background if hasattr(background, "request_compaction") else None
         """Writes summaries in another process, if there is one; nothing is started here then."""

@@ -159,7 +159,7 @@ class Replies:
             start += _ROWS
         return results
 
-    def discarded(self, since: int = 1) -> set[str]:
+    def discarded(self, since: int) -> set[str]:
         """Return the ids of messages from position `since` on that the caller withdrew and that are not shown."""
         state = self._state
         records = recent_records(state.store, state.head, since) if state.head.number else ()

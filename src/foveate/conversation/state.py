@@ -26,12 +26,10 @@ from ..errors import NoSuchConversation, StoreError, StoreRolledBack
 from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
 from .calls import Caller
 from .limits import Limits
-from .loading import Loader, in_order, rolled_back, row_of
-from .model_calls import ModelCalls
-from .original_reader import OriginalReader
+from .loading import Loader, OriginalReader, in_order, rolled_back, row_of
+from .model_calls import ModelCalls, ModelLookup, RequestModel
 from .prefetch import SummaryPrefetch
 from .releases import released_edits
-from .request_model import ModelLookup, RequestModel
 from .snapshots import INTERVAL, SnapshotKeeper
 
 __all__ = ["ATTEMPTS", "PLANS", "State"]

@@ -1,18 +1,21 @@
 """The summaries that a plan asks for: attempts are recorded, summarizers called, and failures counted.
 
-The answer, failure or silence of a summarizer becomes an `Answer`.
+The answer, failure or silence of a summarizer becomes an `Answer`. The conversation goes on without a summary, so the
+log warns: once for each cause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import iscoroutine
 from typing import Any
 
 from msgspec.structs import replace
 
-from ..core.edits import Task
+from ..core.edits import Edit, Replace, Summarize, Task
 from ..core.planner import Plan
 from ..core.summaries import Answer, Summary, SummaryRequest, not_text, read_answer, replace_surrogates
 from ..errors import NoSummary
@@ -21,7 +24,6 @@ from ..policies.summary_input import with_digest_of_left_out
 from ..ports import Summarizer
 from .calls import Caller
 from .state import State
-from .summary_failures import SummaryFailures
 
 __all__ = ["Attempts", "SummaryFetcher"]
 
@@ -34,11 +36,11 @@ class SummaryFetcher:
     """Calls the summarizers of one conversation."""
 
     def __init__(
-        self, state: State, caller: Caller, summarizer: Summarizer | None, spare: Summarizer | None, user: str = ""
+        self, state: State, caller: Caller, summarizer: Summarizer | None, spare: Summarizer | None, user: str
     ) -> None:
         """`spare`: writes without a model, for policies that ask for that."""
         self.summarizer = summarizer
-        self.failures = SummaryFailures()
+        self.failures = _SummaryFailures()
         """The failures that were logged."""
         self._state, self._caller, self._spare, self._user = state, caller, spare, user
 
@@ -131,3 +133,67 @@ def _answer_in(text: Any) -> Answer:
 
 def _no_summarizer(request: SummaryRequest) -> str:
     raise NoSummary((f"no summarizer is set that could write a summary for {request.policy}",))
+
+
+_log = logging.getLogger("foveate")
+
+_CAUSES_MAX = 100
+"""Causes that are logged for one conversation, at most."""
+_LONGEST = 400
+"""Characters of a cause in the log, at most."""
+_SAME = 100
+"""Characters by which two causes are compared."""
+_BEGIN = re.compile(r"(?:no summary was accepted: |the summarizer |[^\s:]+(?::[^\s:]+)*: )+")
+"""Names of writers, and words around a cause. The same cause is reported with and without them."""
+_NUMBERED = re.compile(r"(?<!\S)(?!\d{1,3}\W*(?!\S))\S*\d\S*")
+"""Words with digits, such as ids of requests and counts, which differ from one failure to the next. A number of up to
+three digits stays: it may be a status of HTTP.
+"""
+_AFTER = "This cause is logged once."
+
+
+class _SummaryFailures:
+    """The causes that were logged for one conversation."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def log_answer(self, conversation: str, request: SummaryRequest, answer: Answer) -> None:
+        """Log why a request has no answer, or why the first summarizers that were asked have none."""
+        causes = _failures(answer.by, answer.refused) or ([answer.error] if answer.error else [])
+        if not (new := self._new(causes)):
+            return
+        policy = request.policy
+        if answer.error:
+            _log.warning("%s: %s has no summary: %s. %s", conversation, policy, new, _AFTER)
+        else:
+            _log.warning("%s: %s wrote the summary for %s, since %s. %s", conversation, answer.by, policy, new, _AFTER)
+        self._new([answer.error])  # A policy reports it again, as the reason of its attempt.
+
+    def log_edits(self, conversation: str, edits: Iterable[Edit]) -> None:
+        """Log why policies refused summaries, as far as these edits say so."""
+        for edit in edits:
+            match edit:
+                case Task(state="failed", reason=reason):
+                    causes = [reason]
+                case Replace(by=by, refused=refused) | Summarize(by=by, refused=refused):
+                    causes = _failures(by, refused)
+                case _:
+                    continue
+            if new := self._new(causes):
+                _log.warning("%s: %s did not use a summary: %s. %s", conversation, edit.policy, new, _AFTER)
+
+    def _new(self, causes: Iterable[str]) -> str:
+        """Return the causes that were not logged yet, as one text, and note that they are."""
+        new = []
+        for cause in causes:
+            key = _NUMBERED.sub("#", _BEGIN.sub("", cause, count=1) or cause)[:_SAME]
+            if cause and key not in self._logged and len(self._logged) < _CAUSES_MAX:
+                self._logged.add(key)
+                new.append(" ".join(cause.split())[:_LONGEST].rstrip(". "))
+        return "; ".join(new)
+
+
+def _failures(by: str, refused: Iterable[str]) -> list[str]:
+    """Return the refusals that are failures: the writer of the text also reports the sentences it dropped."""
+    return [why for why in refused if not (by and why.startswith(f"{by}: dropped "))]

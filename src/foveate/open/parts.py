@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..background.threads import Threads
 from ..conversation import Session, validate
 from ..conversation.calls import Caller
+from ..conversation.model_calls import RequestModel
 from ..conversation.plan import Planner
 from ..conversation.plugins import Plugin
 from ..conversation.prefetch import SummaryPrefetch
-from ..conversation.request_model import RequestModel
 from ..conversation.state import State
 from ..conversation.summary_fetcher import SummaryFetcher
 from ..core.catalog import Prompt
