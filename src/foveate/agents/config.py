@@ -21,7 +21,7 @@ from ..open import KEYWORDS, check_price, cost_of, open_model
 from ..policies.leases import check_lease
 from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
 from .events import LifecycleListener
-from .limits import Limits, check_seconds
+from .limits import Limits, check_lock_timeout
 from .lock import LOCK_TIMEOUT
 from .sub_agents import SubAgent, SubAgentConfig, by_name, delegating_tool, inherited_values, within
 from .tool_calls import Approve, ToolSettings
@@ -239,7 +239,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             cost=cost,
             options=options,
             result_type=answer_type,
-            lock_timeout=check_seconds("lock_timeout=", lock_timeout),
+            lock_timeout=check_lock_timeout(lock_timeout),
             catalog=catalog,
         )
         own_tools = [tool.name for tool in all_tools if tool.name not in helpers]

@@ -20,13 +20,12 @@ from ..core.messages import State, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, step_name
 from ..core.tool_names import find_named
 from ..errors import StoreError
-from .action_results import result_message
 from .agent_catalog import AgentCatalog
 from .effects import Begin, Call, NextCall, NextEnded, Routine, Sleep, StartCalls, Stream
 from .events import Outcome, SubAgentEvent, ToolAnswered, ToolCalled
 from .parallel import in_parallel
 from .resources import Session
-from .result_content import failure_text
+from .result_content import failure_text, result_message
 from .run import Run
 from .run_totals import inner_total, sub_conversation
 from .steps import SubAgentTask

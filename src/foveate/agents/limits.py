@@ -14,7 +14,7 @@ from ..core.runs import AgentRun
 from ..core.stamps import Usage
 from ..errors import BadSetting
 
-__all__ = ["LIMIT_REASONS", "Limits", "check_seconds", "sum_usage"]
+__all__ = ["LIMIT_REASONS", "Limits", "check_lock_timeout", "sum_usage"]
 
 LIMIT_REASONS = frozenset(("turns", "tokens", "money", "time", "length"))
 """Reasons of runs that a limit ended. `length` is the limit of one reply: the model's own, or `max_tokens`."""
@@ -50,11 +50,11 @@ class Limits(Struct, frozen=True):
         return next((name for name, (used, bound) in amounts.items() if bound is not None and used >= bound), "")
 
 
-def check_seconds(name: str, value: object) -> float:
-    """Return a number of seconds, 0 or more. Raises BadSetting otherwise."""
+def check_lock_timeout(value: object) -> float:
+    """Return the value of `lock_timeout=`: seconds, 0 or more. Raises BadSetting otherwise."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
-    raise BadSetting(f"{name} must be a number of seconds, 0 or more, not {value!r:.60}.")
+    raise BadSetting(f"lock_timeout= must be a number of seconds, 0 or more, not {value!r:.60}.")
 
 
 def sum_usage(first: Usage, second: Usage) -> Usage:

@@ -26,7 +26,7 @@ from ..policies.presets.sources import suggest
 from ..ports import Clock, Cost, HasCatalog, Model
 from .config import checked_catalog
 from .events import LifecycleListener
-from .limits import Limits, check_seconds
+from .limits import Limits, check_lock_timeout
 from .sub_agents import SubAgentConfig, inherited_values, within
 from .tool_calls import Approve, ToolSettings
 from .tools import Tool, tools_of
@@ -103,7 +103,7 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
             raise BadSetting(f"options= must be a dict that is added to every request, not {self.options!r:.60}.")
         validate.instance("limits=", self.limits, Limits, "a Limits, such as Limits(turns=20)")
         checked_catalog(self.catalog)
-        check_seconds("lock_timeout=", self.lock_timeout)
+        check_lock_timeout(self.lock_timeout)
         for name in ("max_invalid_steps", "max_expansions"):
             validate.integer(f"{name}=", getattr(self, name))
         for name in ("announce_expansions", "merge_results", "verbose"):

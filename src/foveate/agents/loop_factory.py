@@ -27,7 +27,7 @@ __all__ = ["LoopFactory"]
 class LoopFactory:
     """Creates the loops of one agent and its sub-agents."""
 
-    def __init__(self, resources: Resources, new_id: Callable[[], str] | None = None) -> None:
+    def __init__(self, resources: Resources, new_id: Callable[[], str] | None) -> None:
         """`new_id`: returns ids of runs."""
         self._resources = resources
         if new_id is not None:

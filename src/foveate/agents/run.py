@@ -140,7 +140,7 @@ class Run:
 
     # ----------------------------------------------------------------------------------------------------- model calls
 
-    def call_model(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Routine[Message]:
+    def call_model(self, *, system: object, tools: Sequence[Mapping[str, Any]] = ()) -> Routine[Message]:
         """Make one model call, a turn: plan, send, record. Return the recorded reply. Raises what the SDK raises."""
         chat, start = self.conversation, time.monotonic()
         number = chat._agent.head.number
@@ -240,7 +240,7 @@ class Run:
 
     # ----------------------------------------------------------------------------------------------------------- steps
 
-    def begin_step(self, kind: StepKind, name: str, *, call: str = "", input: str = "") -> Routine[AgentRunStep]:
+    def begin_step(self, kind: StepKind, name: str, *, call: str, input: str) -> Routine[AgentRunStep]:
         """Store that a step begins."""
         step = self._next_step(kind, name, call, input)
         yield from self._keep_step(step)
@@ -396,7 +396,7 @@ class Run:
         return rows
 
 
-def new_record(agent: str, conversation: str, task: str, *, id: str, now: int, parent: str = "") -> AgentRun:
+def new_record(agent: str, conversation: str, task: str, *, id: str, now: int, parent: str) -> AgentRun:
     """Return the record of a run that begins. `now`: milliseconds since 1970.
 
     Raises BadSetting if the program's `new_id` returned no name for it.

@@ -20,7 +20,6 @@ from ..core.messages import Message, ToolCall, ToolResult, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.stamps import Lease, is_interrupted
 from ..errors import BadEdit, BadInput, MissingExtra
-from .action_results import merged_message, result_message
 from .delegation import Delegation, EarlierStep
 from .effects import Call, Routine
 from .events import Outcome, RunEnded
@@ -28,7 +27,7 @@ from .limits import LIMIT_REASONS
 from .lock import ConversationLock
 from .loop_config import LoopConfig
 from .resources import OWN_POLICY, Session
-from .result_content import sendable
+from .result_content import merged_message, result_message, sendable
 from .run import PAGE, Run, is_blank, is_open, new_record, newest_run, storable_name, task_of
 from .steps import Actions, BadStep, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgents, Success, read_step
 from .tool_calls import ToolSettings, answer_calls, refusal_reason
@@ -54,8 +53,8 @@ class StepLoop:
         session: Session,
         delegation: Delegation,
         new_id: Callable[[], str],
-        outer: Run | None = None,
-        parent: str = "",
+        outer: Run | None,
+        parent: str,
     ) -> None:
         """`new_id`: returns ids of runs. Of a sub-agent, `outer`: the run of the agent around it; `parent`: name of the
         step that gave the task.

@@ -45,8 +45,8 @@ class ToolLoop:
         config: AgentConfig,
         conversation: Conversation | AsyncConversation,
         delegation: Delegation,
-        outer: Run | None = None,
-        parent: str = "",
+        outer: Run | None,
+        parent: str,
     ) -> None:
         """Of a sub-agent, `outer`: the run of the agent around it; `parent`: name of the step that gave the task.
 

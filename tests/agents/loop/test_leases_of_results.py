@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from foveate import Media, Text, open_store
-from foveate.agents.action_results import merged_message, result_message
 from foveate.agents.agent_catalog import AgentCatalog
+from foveate.agents.result_content import merged_message, result_message
 from foveate.agents.tools import Tool, tool
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.errors import BadSetting

@@ -243,7 +243,7 @@ class Ignored:
     slashes, so more may be ignored than by git, but never in the folder itself.
     """
 
-    def __init__(self, root: Path, more: Iterable[str] = ()) -> None:
+    def __init__(self, root: Path, more: Iterable[str]) -> None:
         patterns = [_pattern(line) for line in (*LEFT_BY_PROGRAMS, *more, *_lines(root / ".gitignore"))]
         # Neighbours of one kind become one regular expression: thousands of files are checked.
         self._rules = [

@@ -16,7 +16,7 @@ from pathlib import Path
 from ...errors import BadSetting
 from ..tools import ToolFailed
 
-__all__ = ["SKIPPED", "Folder", "head_and_tail", "line_cut", "lines_of"]
+__all__ = ["SKIPPED", "Folder", "line_cut", "lines_of"]
 
 SKIPPED = frozenset(
     (
@@ -187,20 +187,6 @@ def lines_of(text: str) -> list[str]:
     if not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
-
-
-def head_and_tail(text: str, limit: int, hint: str = "") -> str:
-    """Return the beginning and the end of a text, `limit` characters in all, cut at line ends if some are near."""
-    if len(text) <= limit:
-        return text
-    head, tail = text[: limit // 2], text[len(text) - limit // 2 :]
-    if (end := head.rfind("\n")) > len(head) // 2:
-        head = head[: end + 1]
-    if -1 < (begin := tail.find("\n")) < len(tail) // 2:
-        tail = tail[begin + 1 :]
-    missing = text[len(head) : len(text) - len(tail)]
-    note = f"[... {len(missing):,} characters, {missing.count(chr(10)):,} lines left out{hint} ...]"
-    return f"{head.rstrip(chr(10))}\n{note}\n{tail}"
 
 
 def line_cut(line: str, limit: int) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from ...errors import BadSetting
 from ..tools import Tool, ToolFailed, tool
-from .folder import Folder, head_and_tail
+from .folder import Folder
 
 __all__ = ["shell", "stop_commands"]
 
@@ -116,7 +116,7 @@ def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, s
     finally:
         _kill(process)
         _running.discard(process)
-    text = head_and_tail(output.text(), _CHARACTERS_MAX, "; write it to a file and look at parts of it")
+    text = _head_and_tail(output.text(), _CHARACTERS_MAX)
     if code is None:
         end = f"[killed after {timeout:g} seconds, with all that it had started]"
     else:
@@ -213,3 +213,18 @@ def _variables(environment: Iterable[str] | Mapping[str, str]) -> dict[str, str]
     if isinstance(environment, Mapping):
         return dict(environment)
     return {name: os.environ[name] for name in (*_BASE, *environment) if name in os.environ}
+
+
+def _head_and_tail(text: str, limit: int) -> str:
+    """Return the beginning and the end of a text, `limit` characters in all, cut at line ends if some are near."""
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit // 2], text[len(text) - limit // 2 :]
+    if (end := head.rfind("\n")) > len(head) // 2:
+        head = head[: end + 1]
+    if -1 < (begin := tail.find("\n")) < len(tail) // 2:
+        tail = tail[begin + 1 :]
+    missing = text[len(head) : len(text) - len(tail)]
+    omitted = f"{len(missing):,} characters, {missing.count(chr(10)):,} lines left out"
+    note = f"[... {omitted}; write it to a file and look at parts of it ...]"
+    return f"{head.rstrip(chr(10))}\n{note}\n{tail}"
