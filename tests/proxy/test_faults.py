@@ -22,7 +22,7 @@ from waiting import until
 import foveate
 from foveate.errors import StoreError
 from foveate.open import open_store
-from foveate.proxy.outage import Outage
+from foveate.proxy.turns import Outage
 from foveate.testing import ScriptedModel, call, say
 from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.responses import events
@@ -59,7 +59,7 @@ def test_requests_do_not_wait_one_after_the_other_for_a_store_that_is_down(monke
         raise StoreError("The server cannot be reached.")
 
     monkeypatch.setattr("foveate.open.pool.Conversations.get", fail)
-    monkeypatch.setattr("foveate.proxy.outage._SLOW_SECONDS", 0)
+    monkeypatch.setattr("foveate.proxy.turns._SLOW_SECONDS", 0)
     body = json.dumps(WHOLE).encode()
     with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
         answers = [split(ask(proxy.port, post("/v1/messages", body))) for _ in range(3)]

@@ -92,7 +92,7 @@ def mcp(
         build_server(source).run("stdio")
         return 0
     try:
-        from ..mcp.tokens import protected
+        from ..mcp.server import protected
     except ImportError as error:
         raise MissingExtra("An MCP server", "mcp") from error
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(32)

@@ -71,13 +71,13 @@ def _recordings_in(folder: Path) -> list[Path]:
     return found
 
 
-def sessions_here(home: Path | None = None) -> list[ClientSession]:
+def sessions_here() -> list[ClientSession]:
     """Return the sessions of agent programs on this computer, newest first. Raises BadSetting if there are none."""
     from ..replay.recordings.session_folders import CLIENTS, TITLES, client_sessions, session_folder
 
-    if found := client_sessions(os.environ, home):
+    if found := client_sessions(os.environ):
         return found
-    folders = ", ".join(str(session_folder(client, os.environ, home)) for client in CLIENTS)
+    folders = ", ".join(str(session_folder(client, os.environ)) for client in CLIENTS)
     raise BadSetting(
         f"foveate replay needs a recording, and there is no session of {', '.join(TITLES.values())} in {folders}. "
         "Name a file or a folder: foveate replay session.jsonl"

@@ -124,7 +124,7 @@ def tune(
 def _check_write(write: Path, policy: str) -> None:
     """Raise BadSetting for a file that must not be replaced by a preset: settings, or a preset of the user."""
     from ..policies.presets import load_preset
-    from ..tune.preset import FIRST_WORDS
+    from ..tune.report import FIRST_WORDS
 
     if write.suffix != ".toml":
         raise BadSetting(f"--write is {write}. Name a file that ends with .toml.")

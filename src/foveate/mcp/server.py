@@ -6,15 +6,18 @@ cut or refuse longer ones.
 
 # No `from __future__ import annotations`: the SDK reads the annotations of tools, which name values of this module's
 # functions.
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field
+from pydantic import AnyHttpUrl, BaseModel, Field
 
 from ..conversation import Conversation
 from ..core.messages import Content, Media, Text
@@ -24,7 +27,7 @@ from ..expand.originals import text_of
 from ..version import __version__
 from .sources import Source
 
-__all__ = ["MAX_TOKENS", "build_server"]
+__all__ = ["MAX_TOKENS", "build_server", "protected"]
 
 MAX_TOKENS: Final = 20_000
 """Tokens of an answer. Claude Code cuts results of MCP tools at 25,000."""
@@ -286,3 +289,22 @@ def _block(part: Content) -> ContentBlock:
             return TextContent(type="text", text=f"[{part.name or part.mime} at {part.data[:500]}]")
         case _:
             return TextContent(type="text", text=f"[{part.kind}]")
+
+
+class _TokenCheck:
+    """Accepts one token. It is a `TokenVerifier` of the SDK."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        if not secrets.compare_digest(token.encode("utf-8", "backslashreplace"), self._token):
+            return None
+        return AccessToken(token=token, client_id="foveate", scopes=[])
+
+
+def protected(token: str, url: str) -> dict[str, Any]:
+    """Return the options of a server at this URL that answers only requests with the token."""
+    address = AnyHttpUrl(url)
+    settings = AuthSettings(issuer_url=address, resource_server_url=address, validate_token_resource=False)
+    return {"auth": settings, "token_verifier": _TokenCheck(token)}

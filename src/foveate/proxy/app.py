@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from starlette.applications import Starlette
@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from ..open import open_store
 from ..ports import Store
 from ..requests import NotContinued, api_of
-from .access import Refusal, tenant_of
+from ..requests.access import is_local_name, is_loopback, token_key
 from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
 from .collector import spare_collector
 from .metrics import Metrics
@@ -91,14 +91,14 @@ class _Proxy:
             self._metrics.add("foveate_requests_active", amount=-1)
 
     async def _serve(self, client: ClientRequest) -> None:
-        tenant = tenant_of(client, self._settings)
-        if not isinstance(tenant, Refusal) and client.path in ("/metrics", "/foveate/status"):
+        tenant = _tenant_of(client, self._settings)
+        if not isinstance(tenant, _Refusal) and client.path in ("/metrics", "/foveate/status"):
             await self._show(client, tenant)
             return
         api = api_of(client.path) if client.method == "POST" else None
         record = RequestRecord(client, api.format if api else "other")
         try:
-            if isinstance(tenant, Refusal):
+            if isinstance(tenant, _Refusal):
                 await self._refuse(client, record, *tenant)
             elif self._active > self._settings.max_requests:
                 await self._refuse(client, record, 503, "The proxy serves too many requests. Try again later.")
@@ -212,8 +212,8 @@ class _Sockets:
         await receive()
         client = ClientRequest({**scope, "method": "GET"}, receive, send, self._settings.max_seconds)
         api = api_of(client.path)
-        tenant = tenant_of(client, self._settings)
-        if isinstance(tenant, Refusal):
+        tenant = _tenant_of(client, self._settings)
+        if isinstance(tenant, _Refusal):
             await _refuse_handshake(send, *tenant)
         elif api is None or api.format != "openai_responses":
             await _refuse_handshake(send, 426, "The proxy speaks WebSocket at /v1/responses only. Use HTTP.")
@@ -245,3 +245,34 @@ _KINDS = {
     504: "timeout_error",
 }
 """Types of errors by status, in Anthropic's words. Source: Anthropic's page on errors."""
+
+
+_HEADER = "x-foveate-token"
+"""The header with a client's token. It is not sent on."""
+
+
+class _Refusal(NamedTuple):
+    """The answer to a request that is not served."""
+
+    status: int
+    message: str
+
+
+def _tenant_of(client: ClientRequest, settings: ProxySettings) -> str | _Refusal:
+    """Return the tenant whose conversations a request may use, or why it is refused."""
+    if settings.tokens:
+        token = client.values.get(_HEADER, "")
+        tenant = settings.tokens.get(token_key(token))
+        if tenant is None:
+            return _Refusal(401, f"The proxy needs a token. Send it in the header {_HEADER}.")
+    elif not is_loopback(settings.host):
+        return _Refusal(401, "The proxy has no tokens, so it serves programs on its own computer only.")
+    else:
+        tenant = settings.tenant
+        if not is_local_name(client.values.get("host", "")):
+            return _Refusal(
+                421, "The proxy serves localhost. Use http://127.0.0.1 or http://localhost in the base URL."
+            )
+    if "origin" in client.values:
+        return _Refusal(403, "The proxy serves no web pages. Send requests without the header Origin.")
+    return tenant

@@ -153,7 +153,7 @@ def _quoted(text: str) -> str:
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
-def write_log(stream: TextIO | None = None, *, is_json: bool = False) -> None:
+def write_log(stream: TextIO | None = None, *, is_json: bool) -> None:
     """Write the log of this process to a stream, by default to standard error. `is_json`: an object a line."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(is_json))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from typing import Any, Final, NamedTuple, TypeVar
@@ -16,21 +17,20 @@ import msgspec
 
 from ..core.needs import DROP_STALE_REASONING, Needs
 from ..core.profiles import profile_for
-from ..errors import FoveateError
+from ..errors import FoveateError, StoreError
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
 from ..requests import Api, ListMemory, RequestBody, WireRequest, beta_header
 from .client import ClientRequest, Header
 from .client_ids import session_in
-from .outage import Outage
 from .recognition import Recognized, Recognizer
 from .records import RequestRecord
 from .savings import Savings
 from .settings import ProxySettings
 from .upstream import Upstream, decompressed, is_encoded, response_headers
 
-__all__ = ["Refused", "Turns", "copy"]
+__all__ = ["Outage", "Refused", "Turns", "copy"]
 
 _log = logging.getLogger("foveate.proxy")
 T = TypeVar("T")
@@ -294,3 +294,45 @@ def unchanged(client: ClientRequest, api: Api, raw: bytes) -> tuple[bytes, list[
     options = Needs((), DROP_STALE_REASONING.options).added_to({"thinking": thinking})
     fields["thinking"] = msgspec.Raw(msgspec.json.encode(options["thinking"]))
     return msgspec.json.encode(fields), _betas(client, DROP_STALE_REASONING.betas)
+
+
+_SLOW_SECONDS: Final = 1.0
+"""A failure that took as long as this is an outage. Others cost no time: each request may try."""
+_PAUSE_SECONDS: Final = 5.0
+"""Time until a request tries the store again."""
+
+
+class Outage:
+    """Whether the store is known to be down. Used from one thread.
+
+    A database that is down fails after its time limit, ten seconds by default, and the request goes on without a view.
+    The requests behind it need not wait as long for the same answer.
+    """
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._reason = ""
+        self._next = 0.0
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Use the store during the block. Raises StoreError at once while it is down.
+
+        After a pause one request may try; those that come until it knows more do not wait with it.
+        """
+        began = self._clock()
+        if self._reason:
+            if began < self._next:
+                raise StoreError(self._reason)
+            self._next = began + _PAUSE_SECONDS
+        try:
+            yield
+        except StoreError as error:
+            now = self._clock()
+            if now - began >= _SLOW_SECONDS:
+                self._reason, self._next = str(error), now + _PAUSE_SECONDS
+            raise
+
+    def end(self) -> None:
+        """Note that the store answered."""
+        self._reason = ""

@@ -85,8 +85,8 @@ def chat(
     """
     from ...agents.limits import Limits
     from ...open import open_store
-    from .models import DEMO
     from .options import (
+        DEMO,
         choose_model,
         choose_store,
         find_conversation,

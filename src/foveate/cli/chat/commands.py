@@ -22,7 +22,7 @@ from ..options import handle_of
 from ..tables import table_lines
 from ..text import beginning, brief, message_text, shortened
 from ..wrapping import output_width
-from .models import DEMO
+from .options import DEMO
 from .rendering import bill_table, kind_table, largest, saving_table
 from .session import ChatSession
 

@@ -1,4 +1,4 @@
-"""Values of the options of `foveate chat`: store, conversation, tools, system prompt and screen."""
+"""Values of the options of `foveate chat`: store, conversation, model, tools, system prompt and screen."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from msgspec import Struct
 from ...agents import toolbox
 from ...agents.tools import Tool
 from ...core.plurals import plural
-from ...errors import BadInput, BadSetting
-from ...open import check_price, open_conversation, open_store
-from ...ports import Database
+from ...errors import BadInput, BadSetting, MissingKey
+from ...models.demo import WINDOW, demo_model
+from ...models.prices import cost_of
+from ...models.sdk import SdkModel
+from ...open import check_price, open_conversation, open_model, open_store
+from ...ports import Cost, Database, Model
 from ...stores import readable, without_password
 from ..options import store_file, store_url
 from ..output import print_table, say
 from ..text import beginning, write_json
-from .models import price_of
 from .screen import JsonScreen, Pipe, Screen, Terminal
 
 if TYPE_CHECKING:
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from ...settings import Settings
 
 __all__ = [
+    "DEMO",
     "TOOLS",
     "Found",
+    "check_key",
     "choose_model",
     "choose_store",
     "data_folder",
@@ -39,11 +43,15 @@ __all__ = [
     "find_conversation",
     "list_conversations",
     "new_name",
+    "open_chat_model",
     "open_screen",
+    "price_of",
     "read_system_prompt",
     "read_tools",
 ]
 
+DEMO = "demo"
+"""The name of the model that needs no key."""
 TOOLS = ("files", "search", "shell")
 """Names that --tools takes, besides none."""
 
@@ -181,3 +189,25 @@ def read_system_prompt(system: str | None) -> str:
         return Path(system[1:]).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"The system prompt cannot be read from {system[1:]}: {error}.") from error
+
+
+def open_chat_model(name: str, *, pace: float, window: int | None) -> Model:
+    """Return the model of this name. `pace` (seconds between two words) and `window` (tokens) are for the demo."""
+    return demo_model(pace=pace, window=window or WINDOW) if name == DEMO else open_model(name)
+
+
+def price_of(model: str) -> Cost | None:
+    """Return the cost of the model with this name; None if its price is unknown."""
+    return None if model in ("", DEMO) else cost_of(model)
+
+
+def check_key(model: Model) -> None:
+    """Raise BadSetting if the model has no key."""
+    try:
+        if isinstance(model, SdkModel):
+            model.check_key()
+    except MissingKey as error:
+        raise BadSetting(
+            f"{error.model} needs a key, and {' or '.join(error.variables)} is not set. Set it with export "
+            f"{error.variables[0]}=YOUR_KEY, or use the model demo, which needs no key."
+        ) from None

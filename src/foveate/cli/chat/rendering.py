@@ -55,6 +55,8 @@ __all__ = [
 
 
 _QUESTION_CHARACTERS = 4_000
+_SUMMARY_WIDTH = 72
+"""Characters of the arguments of a call on one line."""
 """Largest number of characters of a call that a question shows."""
 
 
@@ -138,18 +140,18 @@ def waiting_text(event: ChatEvent) -> str:
     return ""
 
 
-def call_summary(call: ToolCall, width: int = 72) -> str:
+def call_summary(call: ToolCall) -> str:
     """Return the arguments of a call on one line; the first argument without its name."""
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return brief(call.arguments, width)
+        return brief(call.arguments, _SUMMARY_WIDTH)
     if not isinstance(arguments, dict):
-        return brief(call.arguments, width)
+        return brief(call.arguments, _SUMMARY_WIDTH)
     first, *others = [*arguments.items(), ("", None)]
     words = [_value(first[1])] if first[0] else []
     words += [f"{name}={_value(value)}" for name, value in others if name]
-    return brief(" ".join(words), width)
+    return brief(" ".join(words), _SUMMARY_WIDTH)
 
 
 def _question_text(call: ToolCall) -> str:

@@ -26,8 +26,7 @@ from ...core.receipts import Receipt
 from ...errors import BadSetting, ConversationBusy, DoesNotFit, Refused
 from ...ports import Database, Model
 from ...stores.memory import MemoryStore
-from .models import check_key, open_chat_model, price_of
-from .options import new_name
+from .options import check_key, new_name, open_chat_model, price_of
 from .rendering import Notice, Question, Waiting
 from .screen import Screen
 
@@ -63,7 +62,7 @@ class ChatOptions(Struct, frozen=True):
 class ChatSession:
     """A running chat. The constructor raises the errors of opening the conversation and the model."""
 
-    def __init__(self, options: ChatOptions, screen: Screen, *, is_interactive: bool = True) -> None:
+    def __init__(self, options: ChatOptions, screen: Screen, *, is_interactive: bool) -> None:
         """`is_interactive`: the user can continue after Ctrl-C or a missing key; else these end the chat."""
         self._options, self._screen, self._is_interactive = options, screen, is_interactive
         self._allowed: set[str] = set()
