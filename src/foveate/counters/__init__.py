@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 from ..core.media_tokens import media_tokens, rates_for
 from ..core.messages import Media
+from ..core.profiles import claude_version
 from ..core.sizes import estimate
 from ..core.tokens import ESTIMATES, estimator
 from ..errors import BadSetting, MissingExtra
-from .tool_prompts import added_by_tools
 
 __all__ = ["EXACT", "ModelCounter", "counter_for", "counter_named", "family_of"]
 
@@ -61,7 +61,7 @@ class ModelCounter:
 
     def tools(self, tools: Sequence[Any]) -> int:
         """Return the tokens that the provider adds for these tools to their JSON text (Claude: a system prompt)."""
-        return added_by_tools(self.family, self._model, tools)
+        return _added_by_tools(self.family, self._model, tools)
 
 
 def counter_for(model: str, format: str = "") -> ModelCounter:
@@ -145,3 +145,30 @@ def _exact(name: str) -> Callable[[str], int]:
             return int(batch_count([text.encode("utf-8", "replace").decode()], f"{name}_base", 1)[0])
 
     return count
+
+
+_PROMPTS = (((5, 0), 474), ((4, 8), 410), ((4, 7), 804), ((4, 5), 589), ((3, 5), 355), ((0, 0), 530))
+"""The first version of Claude, and tokens of its prompt for tools: the largest among the models of this version, with a
+required tool call. Without one (`tool_choice` auto), the prompt is 93 to 129 tokens shorter. Sources, as of November
+2026: the table in Anthropic's page "Tool use with Claude" and the pages of its client tools.
+"""
+_DEFINITIONS = {"bash_": 245, "text_editor_": 700, "computer_": 1_234}
+"""Tokens of the definition of a tool by the beginning of its type; for computer use with its part of the prompt.
+
+A request only names such a tool.
+"""
+_VERSIONS = {"claude": (4, 6), "claude-4.7": (5, 5)}
+"""The version of an unknown model of a vocabulary."""
+
+
+def _added_by_tools(family: str, model: str, tools: Sequence[Any]) -> int:
+    """Return the tokens that the provider adds for these tools to their JSON text.
+
+    `family`: the name of the vocabulary. 0 for other models than Claude.
+    """
+    if family not in _VERSIONS or not tools:
+        return 0
+    version = claude_version(model) or _VERSIONS[family]
+    kinds = [str(tool.get("type", "")) for tool in tools if isinstance(tool, Mapping)]
+    defined = sum(tokens for kind in kinds for start, tokens in _DEFINITIONS.items() if kind.startswith(start))
+    return defined + next(tokens for since, tokens in _PROMPTS if version >= since)

@@ -6,20 +6,22 @@ lists how the servers differ.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadSetting
-from .openai_client import MAX_TOKENS, create_client, import_sdk
+from ..errors import BadSetting, MissingExtra, MissingKey
 from .sdk import RETRIES, TIMEOUT, SdkModel
 from .servers import SERVERS, Server, find_server
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
-__all__ = ["OpenAIModel", "openai_model"]
+__all__ = ["MAX_TOKENS", "OpenAIModel", "create_client", "import_sdk", "openai_model"]
 
+MAX_TOKENS = 8_192
+"""Default maximal length of an answer, including thoughts."""
 _LENGTHS = ("max_tokens", "max_completion_tokens")
 _UNKNOWN = re.compile(
     r"unsupported|(?:not|n't) support|not (?:permitted|allowed)|forbidden|unrecogni[sz]ed|unknown|unexpected",
@@ -123,3 +125,34 @@ class OpenAIModel(SdkModel):
 
 def _other_length(length: str) -> str:
     return _LENGTHS[1 - _LENGTHS.index(length)]
+
+
+def import_sdk(purpose: str, client: object, resource: str, base_url: str | None) -> Any:
+    """Return the SDK, and check the arguments of a model that uses it.
+
+    `purpose`: the kind of model, for errors. `client`, `base_url`: the arguments of the model. `resource`: the
+    attribute of a client that sends its requests. Raises MissingExtra if the SDK is not installed, and BadSetting for a
+    client of another kind or one with an address.
+    """
+    try:
+        import openai
+    except ImportError:
+        raise MissingExtra(purpose, "openai") from None
+    if client is not None and not hasattr(client, resource):
+        raise BadSetting(f"client= must be an OpenAI or an AsyncOpenAI, not {type(client).__name__}.")
+    if client is not None and base_url is not None:
+        raise BadSetting("base_url= does not apply to client=. Pass it to the client, or leave client= out.")
+    return openai
+
+
+def create_client(kind: Any, name: str, server: Server, base_url: str | None, key: str | None, max_retries: int) -> Any:
+    """Return a client of this kind (`OpenAI` or `AsyncOpenAI`) for a server.
+
+    `name`: the name of the model, for errors. `base_url` replaces the address of the server; there, no key is needed.
+    `key`: None takes the key from the environment. Raises MissingKey if the server needs a key and there is none.
+    """
+    keys = [value for value in (key, *map(os.environ.get, server.keys)) if value]
+    if server.keys and not keys and base_url is None:
+        raise MissingKey(name, server.keys, "OpenAI(api_key=..., base_url=...)")
+    # Without an address, the SDK takes it from the environment, or OpenAI's.
+    return kind(base_url=base_url or server.base_url, api_key=keys[0] if keys else "none", max_retries=max_retries)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .openai_client import MAX_TOKENS, create_client, import_sdk
+from .openai import MAX_TOKENS, create_client, import_sdk
 from .sdk import RETRIES, TIMEOUT, SdkModel
 from .servers import OPENAI
 

@@ -93,7 +93,7 @@ def shrink_to_digest(
     for name, part in (("share", share), ("share_said", share_said)):
         if not 0 < part < 1:
             raise BadSetting(f"{name} of shrink_to_digest is {part}. Set it above 0 and below 1.")
-    is_protected, classifier = create_name_filter("protected_tools", protected_tools), create_classifier()
+    is_protected, classifier = create_name_filter(protected_tools), create_classifier()
     shortener = _Shortener(share, share_said, least, least_said)
 
     def may_shrink(entry: Entry) -> bool:

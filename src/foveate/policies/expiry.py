@@ -28,8 +28,7 @@ from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .kinds import check_kinds
-from .lease_levels import Due, Levels
-from .leases import SYSTEM_PROMPT
+from .leases import SYSTEM_PROMPT, Due, Levels
 from .placeholders import is_longer, placeholder
 
 __all__ = ["ANNOTATION", "BARE_ANNOTATION", "BARE_PREAMBLE", "BARE_STUB", "PREAMBLE", "STUB", "expire_results"]

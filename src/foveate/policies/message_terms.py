@@ -32,7 +32,7 @@ _FUNCTIONS: dict[Terms, tuple[str, str]] = {
 _SWITCHED_OFF = "the policy is off, or {0}.enabled is false. Choose another policy, or set {0}.enabled to true"
 
 
-def with_terms(policies: Sequence[Policy], switched_off: Collection[str] = ()) -> tuple[Policy, ...]:
+def with_terms(policies: Sequence[Policy], switched_off: Collection[str]) -> tuple[Policy, ...]:
     """Return the policies, and before them what follows the terms of messages, if none of them does.
 
     `switched_off`: mechanisms that the settings switch off. Policies with the attribute `runs_first` stay first.

@@ -63,7 +63,7 @@ def prune_tool_outputs(
     for name, value in (("minimum", minimum), ("part_max", part_max)):
         if value < 0:
             raise BadSetting(f"{name} of prune_tool_outputs is {value}. Set it to 0 or more.")
-    is_protected = create_name_filter("protected_tools", protected_tools)
+    is_protected = create_name_filter(protected_tools)
     return _Prune(
         protect,
         minimum,

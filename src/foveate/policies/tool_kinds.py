@@ -113,14 +113,14 @@ _OTHER = CallKind("other")
 _LOOK = CallKind("look")
 
 
-def create_name_filter(setting: str, names: Collection[str]) -> Callable[[str], bool]:
+def create_name_filter(names: Collection[str]) -> Callable[[str], bool]:
     """Return a function that says whether a tool has one of these names.
 
     A name may be a pattern: `*` stands for any characters, and `?` for one. Raises BadSetting for a text in place of a
-    list, naming the setting.
+    list.
     """
     if isinstance(names, str):
-        raise BadSetting(f"{setting} is the text {names!r}. Pass a list of names, such as [{names!r}].")
+        raise BadSetting(f"protected_tools is the text {names!r}. Pass a list of names, such as [{names!r}].")
     patterns = frozenset(name for name in names if "*" in name or "?" in name)
     exact = add_tool_names(frozenset(names) - patterns)
 

@@ -30,7 +30,7 @@ def fallback(*summarizers: Summarizer, timeout: float | None = None) -> Summariz
     if not summarizers or not all(map(callable, summarizers)):
         raise BadSetting("fallback needs at least one summarizer. Pass functions of a SummaryRequest.")
     check_timeout(timeout)
-    return _Chain(summarizers, timeout, measures=True)
+    return _Chain(summarizers, timeout)
 
 
 def checked(summarizer: Summarizer) -> Summarizer:
@@ -56,11 +56,11 @@ class _Chain:
     is_checked = True
     """Read by `checked`: each text was judged already."""
 
-    def __init__(self, summarizers: tuple[Summarizer, ...], timeout: float | None, *, measures: bool) -> None:
+    def __init__(self, summarizers: tuple[Summarizer, ...], timeout: float | None) -> None:
         self.summarizers = summarizers
         self.needs_no_model = all(map(_needs_no_model, summarizers))
         self.name = " -> ".join(map(name_of, summarizers))
-        self._timeout, self._measures = timeout, measures
+        self._timeout = timeout
 
     def __call__(self, request: SummaryRequest) -> Summary | Awaitable[Summary]:
         return self._from(0, request, [])
@@ -98,7 +98,7 @@ class _Chain:
         return await rest if inspect.isawaitable(rest) else rest
 
     def _judged(self, summarizer: Summarizer, answer: object, request: SummaryRequest) -> _Judged:
-        return _judged(summarizer, answer, request, measures=self._measures)
+        return _judged(summarizer, answer, request, measures=True)
 
 
 class _Checked:

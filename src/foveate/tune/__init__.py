@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .preset import preset_text
+from .report import preset_text
 from .result import HeldOut, Trial, Tuned
 from .tuning import tune
 

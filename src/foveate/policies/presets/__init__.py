@@ -53,7 +53,7 @@ class Preset(Struct, frozen=True):
         return value
 
 
-def load_presets(names: Iterable[str], folder: Path | None = None) -> Preset:
+def load_presets(names: Iterable[str], folder: Path | None) -> Preset:
     """Return several presets as one: later ones are laid over earlier ones. Raises BadSetting as `load_preset` does."""
     loaded = [load_preset(name, folder) for name in names]
     layer: dict[Place, Sourced] = {}

@@ -184,9 +184,7 @@ def parse(kind: Kind, text: str) -> object:
     return text
 
 
-def find_unknown(
-    kind: Kind, value: object, path: tuple[str, ...] = ()
-) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def find_unknown(kind: Kind, value: object, path: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return the place of an unknown name inside a table, and the known names; None if all names are known."""
     if not isinstance(value, Mapping):
         return None
