@@ -174,7 +174,7 @@ class Expander:
                 break
         return results
 
-    def answer_open(self, own: Set[str], refusal: str = "", reply: str | None = None) -> None:
+    def answer_open(self, own: Set[str], refusal: str, reply: str | None) -> None:
         """Answer the calls of the newest reply that are for this tool. `own`: names that the host's own tools have.
 
         `refusal`: the answer to all of them, in place of an original. `reply`: the id of the reply, if the answers must
@@ -398,9 +398,7 @@ def tokens_to_rewrite(view: View, shown: tuple[Entry, ...], first: int) -> int:
     return sum(entry.tokens for entry in view.entries if entry.position > first and id(entry) in sent)
 
 
-def cheaper_place(
-    view: View, shown: tuple[Entry, ...], first: int, last: int, *, binds_reasoning: bool = False
-) -> Place:
+def cheaper_place(view: View, shown: tuple[Entry, ...], first: int, last: int, *, binds_reasoning: bool) -> Place:
     """Return `view` or `tail`: where the originals of these positions cost less in the next request.
 
     Both write the original once. In its place: a note, and everything after it is written again. At the end: what

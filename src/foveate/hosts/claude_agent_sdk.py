@@ -67,7 +67,7 @@ class FoveateTools:
         self.server: dict[str, Any] = {"type": "sdk", "name": _SERVER, "instance": _server(_Stored(self.conversation))}
         """The MCP server, for `mcp_servers={"foveate": ...}`."""
         self._least, self._share, self._lock = least, share, threading.Lock()
-        self._is_protected = create_name_filter("protected_tools", [*protected_tools, f"mcp__{_SERVER}__*"])
+        self._is_protected = create_name_filter([*protected_tools, f"mcp__{_SERVER}__*"])
 
     def options(self, options: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
         """Return the options with the hook, the server and its tools. Raises BadInput if the servers are in a file."""

@@ -88,7 +88,7 @@ class SdkRequests:
 class SdkRequest:
     """One request of a program that calls the SDK: its view, and what becomes of the answer."""
 
-    def __init__(self, chat: Conversation, format: str, body: dict[str, Any], window: int | None = None) -> None:
+    def __init__(self, chat: Conversation, format: str, body: dict[str, Any], window: int | None) -> None:
         self.format, self._chat, self._body, self._window = format, chat, body, window
         self._prompt()
 

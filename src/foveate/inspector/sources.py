@@ -103,7 +103,6 @@ class StoreSource:
         store: str | Store,
         *,
         tenant: str = "",
-        key: str = "store",
         title: str = "",
         is_read_only: bool = False,
     ) -> None:
@@ -114,7 +113,7 @@ class StoreSource:
         if isinstance(store, str):
             store = readable(store, always=is_read_only)
             is_read_only = is_read_only or place_of(store).is_read_only
-        self.key, self.is_read_only = key, is_read_only
+        self.key, self.is_read_only = "store", is_read_only
         self.title = title or (_title(store) if isinstance(store, str) else "Conversations")
         self.note = ""
         self._place, self._tenant = store, tenant

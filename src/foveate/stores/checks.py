@@ -20,7 +20,6 @@ from ..errors import (
     BadSetting,
     ConflictError,
     ConversationBusy,
-    NoSuchConversation,
     StoreError,
     StoreRolledBack,
 )
@@ -54,7 +53,6 @@ __all__ = [
     "is_shared",
     "lock_lost",
     "name_taken",
-    "no_branch",
     "rolled_back",
     "step_released",
     "too_old_to_erase",
@@ -269,11 +267,6 @@ def too_old_to_erase(head: Head, what: str) -> StoreError:
 def name_taken(name: str) -> BadSetting:
     """Return the error for a name that another conversation has."""
     return BadSetting(f"There already is a conversation {name!r}. Choose another name.")
-
-
-def no_branch(head: Head, place: str) -> NoSuchConversation:
-    """Return the error for a head that did not come from this store."""
-    return NoSuchConversation(head.name, place)
 
 
 def lock_lost(head: Head, holder: LockHolder | None) -> ConversationBusy:

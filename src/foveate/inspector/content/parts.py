@@ -87,7 +87,6 @@ def render_page(
     first: int = 1,
     form: str = "",
     at: str = "",
-    limits: Limits = PAGE,
 ) -> Markup:
     """Return a page of a part, with links to the pages before and after it.
 
@@ -100,14 +99,14 @@ def render_page(
     if at or (first > 1 and isinstance(part, ToolCall)):
         value = child_at(parse_tree(text), at)
         if isinstance(value, Node):
-            return block_of_tree(value, limits, place, first)
+            return block_of_tree(value, PAGE, place, first)
         if not isinstance(value, str) or isinstance(value, Literal):
             return element("pre", "c-long", str(value))
-        return render_text(value, limits, place, first=first, form=form)
+        return render_text(value, PAGE, place, first=first, form=form)
     is_text = isinstance(part, Text | Reasoning | Opaque) or (isinstance(part, ToolCall) and parse_tree(text) is None)
     if form == "plain" or is_text:
-        return render_text(text, limits, place, kind=kind, language=language, first=first, form=form)
-    return render(part, path=path, call=call, links=links, limits=limits, is_page=True)
+        return render_text(text, PAGE, place, kind=kind, language=language, first=first, form=form)
+    return render(part, path=path, call=call, links=links, limits=PAGE, is_page=True)
 
 
 def part_at(message: Message, path: str) -> Part:

@@ -6,6 +6,8 @@ text itself asks for the form `plain`.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
@@ -17,13 +19,13 @@ from ...digest.listings import MATCHED, UNNUMBERED
 from ...digest.logs import failure_signs, reports_failure
 from ...digest.pages import read_page
 from ...digest.source import Source, read_source, remove_numbers
+from ...digest.tables import split_row
 from ...digest.wrappings import unwrap, wrapper_end
 from .characters import element, visible
 from .code import highlight, language_of_lines
 from .diffs import render_diff_rows, rows_of_patch
 from .lines import Limits, Window, count_lines, window_of
 from .markdown import looks_like_markdown, open_fence, render_markdown
-from .tables import render_rows, split_table
 from .terminal import has_escapes, render_terminal
 from .trees import Node, TreeLimits, parse_tree, render_tree
 
@@ -200,8 +202,8 @@ def _table(window: Window, text: str) -> Markup | None:
         return None
     if window.first > 1:
         rows.insert(0, window_of(text, Limits(1, 2_000, 2_000)).text)
-    cells = split_table(rows)
-    return render_rows(cells) if cells else None
+    cells = _split_table(rows)
+    return _render_rows(cells) if cells else None
 
 
 def _prose(window: Window, text: str, is_markdown: bool) -> Markup:
@@ -292,3 +294,61 @@ def show_more(url: str | None, text: str, way: str = "here") -> Markup:
         whole = text.removeprefix("Show all ")
         return element("span", "c-cut", f"{whole} in all" if whole != text else text)
     return Markup('<a class="c-more" data-way="{}" href="{}">{}</a>').format(way, url, text)
+
+
+_MOST_COLUMNS = 60
+_MOST_CHARACTERS = 300
+"""Characters of a cell that are shown."""
+_NUMBER = re.compile(r"\s*[$€£]?\s*[-+]?\d[\d,]*(?:\.\d+)?\s*(?:%|[A-Za-z]{1,3})?\s*\Z")
+_RULE = frozenset("|-: +=")
+
+
+def _split_table(lines: Sequence[str]) -> list[list[str]] | None:
+    """Return the cells of each row, the names of the columns first; None if the lines are no table."""
+    rows = [line for line in lines if line.strip()]
+    if len(rows) < 2:
+        return None
+    mark = max(("\t", "|", ",", ";"), key=lambda each: rows[0].count(each))
+    mark = mark if mark in rows[0] else ""
+    cells = [row for row in (_cells(line, mark) for line in rows if not set(line.strip()) <= _RULE) if row]
+    if len(cells) < 2:
+        return None
+    columns = len(cells[0])
+    agree = sum([1 for row in cells if len(row) == columns])
+    # If white space separates the columns, an empty cell moves the later cells to the left.
+    if not 2 <= columns <= _MOST_COLUMNS or agree < len(cells) * (0.9 if mark else 1.0):
+        return None
+    return cells
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    if mark in (",", ";"):
+        try:
+            return next(csv.reader([line], delimiter=mark), [])
+        except csv.Error:
+            return line.split(mark)
+    return split_row(line, mark)
+
+
+def _render_rows(cells: Sequence[Sequence[str]]) -> Markup:
+    """Return a table with the first row as names of the columns."""
+    columns = max(map(len, cells))
+    numbers = [_is_number_column([row[at] for row in cells[1:] if at < len(row)]) for at in range(columns)]
+    head = "".join([_cell("th", name, at < columns and numbers[at]) for at, name in enumerate(cells[0])])
+    body = "".join(
+        [f"<tr>{''.join([_cell('td', text, numbers[at]) for at, text in enumerate(row)])}</tr>" for row in cells[1:]]
+    )
+    table = f'<table class="c-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return Markup(f'<div class="c-scroll" tabindex="0">{table}</div>')
+
+
+def _cell(tag: str, text: str, is_number: bool) -> str:
+    shown = visible(text[:_MOST_CHARACTERS].strip())
+    cut = f'<span class="c-cut">… {len(text):,} characters</span>' if len(text) > _MOST_CHARACTERS else ""
+    opened = f'{tag} class="c-number"' if is_number else tag
+    return f"<{opened}>{shown}{cut}</{tag}>"
+
+
+def _is_number_column(values: Sequence[str]) -> bool:
+    filled = [value[:40] for value in values if value.strip()]
+    return bool(filled) and sum([1 for value in filled if _NUMBER.match(value)]) >= 0.8 * len(filled)

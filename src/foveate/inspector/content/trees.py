@@ -110,7 +110,7 @@ class _Budget:
 
 
 def render_tree(
-    tree: Node, limits: TreeLimits, more: Callable[[str, int], str | None], *, at: str = "", first: int = 0
+    tree: Node, limits: TreeLimits, more: Callable[[str, int], str | None], *, at: str, first: int
 ) -> Markup:
     """Return the markup of the children of a node from number `first` (from 0).
 

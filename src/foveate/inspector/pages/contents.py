@@ -41,7 +41,7 @@ def links_to(request: Request, message: int, *, turn: int | None = None) -> Link
     )
 
 
-def message_at(chat: Conversation, position: int, turn: int | None = None) -> Message:
+def message_at(chat: Conversation, position: int, turn: int | None) -> Message:
     """Return a message as it was appended, or as a view shows it.
 
     `turn`: the number of the call, or 0 for the next one. Raises LookupError if there is no such message, BadInput if

@@ -101,7 +101,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe=" ()+,=@^-", errors="replace").replace("%", "~")
 
 
-def html_files(sources: Sequence[Source], *, name: str | None = None, limit: int = LIMIT) -> Iterator[tuple[str, str]]:
+def html_files(sources: Sequence[Source], *, name: str | None) -> Iterator[tuple[str, str]]:
     """Yield the file name and the HTML of each conversation of these sources, or of those with this name."""
     used: set[str] = set()
     for source in sources:
@@ -112,7 +112,7 @@ def html_files(sources: Sequence[Source], *, name: str | None = None, limit: int
             while file.lower() in used:  # Two sources may have the same name, and some systems ignore case.
                 file = f"{file.removesuffix('.html')}~.html"
             used.add(file.lower())
-            yield file, _text_of(source, item.name, limit)
+            yield file, _text_of(source, item.name)
 
 
 def _items(source: Source) -> Iterator[Item]:
@@ -122,10 +122,10 @@ def _items(source: Source) -> Iterator[Item]:
         at += len(rows)
 
 
-def _text_of(source: Source, name: str, limit: int) -> str:
+def _text_of(source: Source, name: str) -> str:
     while True:
         with suppress(Preparing), source.open(name) as chat:  # A recording is replayed first; `open` waits a while.
-            return html_of(chat, limit=limit)
+            return html_of(chat)
 
 
 _PAGE = 100

@@ -304,7 +304,7 @@ def _calls_near(view: View, indices: Sequence[int]) -> dict[str, ToolCall]:
     return {call.call_id: call for entry in near for call in entry.message.calls}
 
 
-def appended_row(entry: HistoryEntry, calls: Mapping[str, ToolCall], *, is_erased: bool = False) -> EntryRow:
+def appended_row(entry: HistoryEntry, calls: Mapping[str, ToolCall], *, is_erased: bool) -> EntryRow:
     """Return the row of a message as it was appended. `calls`: those before it, by their ids."""
     message, stamp = entry.message, entry.stamp
     result = message.result

@@ -337,11 +337,6 @@ class Timeline:
         fold, position = self._fold, self._session.head.position
         return 1.0 if self.is_complete else fold.walk.projection.position / position if fold and position else 0.0
 
-    @property
-    def folded_turn(self) -> int:
-        """Return the newest call that is folded; a look at an earlier call is then quick."""
-        return self._fold.walk.turn if self._fold else 0
-
     def stop(self) -> None:
         """End the fold that is running, and begin no other."""
         self._is_stopped = True

@@ -34,10 +34,6 @@ class Trial(Struct, frozen=True):
     views: ViewLog
     """The views, by the number of the call in `result.calls`."""
 
-    def call_before(self, position: int) -> int:
-        """Return the number of the last call whose reply is at this position or before it; 0 if there is none."""
-        return sum(1 for call in self.result.calls if call.message <= position)
-
 
 @lru_cache(1)
 def policy_choices() -> dict[str, str]:

@@ -168,7 +168,7 @@ def make_usage(
     whole: object = None,
     cache_read: object = None,
     cache_write: object = None,
-    output: object = None,
+    output: object,
     reasoning: object = None,
 ) -> Usage | None:
     """Return the usage of a call from recorded figures, or None if all are missing.

@@ -43,7 +43,6 @@ from ..checks import (
     commit_conflict,
     lock_lost,
     name_taken,
-    no_branch,
     rolled_back,
     step_released,
 )
@@ -472,7 +471,7 @@ class MemoryStore(MemoryCatalog):
         """Return the branch of a head, and its head now."""
         self._check_open()
         if (head.tenant, head.root, head.branch) not in self._branches:
-            raise no_branch(head, "this memory")
+            raise NoSuchConversation(head.name, "this memory")
         now = self._head(head.tenant, head.root, head.branch)
         check_not_behind(head, now)
         return self._branches[head.tenant, head.root, head.branch], now

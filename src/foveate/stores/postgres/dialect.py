@@ -134,7 +134,7 @@ def tables() -> list[str]:
     return [_FIRST, *(table for table in _in_order(refers) if table != _FIRST)]
 
 
-def distributing(schema: str = "", shards: int | None = None) -> list[str]:
+def distributing(schema: str, shards: int | None = None) -> list[str]:
     """Return a statement for each table, to run on the coordinator in this order after the tables were created.
 
     `schema`: that of the tables, if it is not on the search path. `shards`: per table (default of Citus: 32). All

@@ -161,9 +161,7 @@ def holding_words(session: Session, branch: Branch, positions: Collection[int]) 
 class WordReader:
     """Reads the index of one conversation, which consists of parts of branches, in one transaction."""
 
-    def __init__(
-        self, session: Session, parts: Sequence[tuple[Range, Branch]], more: Sequence[PackedPiece] = ()
-    ) -> None:
+    def __init__(self, session: Session, parts: Sequence[tuple[Range, Branch]], more: Sequence[PackedPiece]) -> None:
         """`parts`: in order. `more`: pieces that the index lacks yet, all of them of this conversation."""
         self._session, self._parts, self._more = session, parts, more
         self._runs: dict[int, list[tuple[Range, PackedRun | PackedPiece]]] = {}
