@@ -136,12 +136,12 @@ def test_derived_data_added_meanwhile_is_erased_too(
     from foveate.core.messages import Text
     from foveate.core.stamps import Expansion
     from foveate.stores.sql import eraser
-    from foveate.testing.erase_contract import LONG, WORD, edited, everything, said_at
+    from foveate.testing.erase_contract import LONG, WORD, append_at, commit_edits, everything
 
     with SqliteStore(tmp_path / "chat.db") as store, SqliteStore(tmp_path / "chat.db", wait=0.1) as other:
         head = store.open("", "c")
         for text in (LONG, "another", "a third", "a fourth"):
-            head = said_at(store, head, user(text))
+            head = append_at(store, head, user(text))
         one = store.messages(head, 1, 1)[0]
         look, looked = eraser.derived_data, []
 
@@ -155,13 +155,13 @@ def test_derived_data_added_meanwhile_is_erased_too(
         def intervene(now: Head, n: int) -> None:
             match meanwhile:
                 case "copy":
-                    said_at(other, now, user(WORD), origin="derived", expanded=Expansion("whole", "m1", one.id))
+                    append_at(other, now, user(WORD), origin="derived", expanded=Expansion("whole", "m1", one.id))
                 case "edit":
-                    edited(other, now, Replace(Target(one.id, (0,)), (Text(WORD),)))
+                    commit_edits(other, now, Replace(Target(one.id, (0,)), (Text(WORD),)))
                 case "fork":
                     other.fork(now, f"fork {n}", 2, 0)
                 case "same words":
-                    said_at(other, now, user(LONG))
+                    append_at(other, now, user(LONG))
                 case "erasure":
                     other.erase(now, [(n + 1, n + 1)])
 

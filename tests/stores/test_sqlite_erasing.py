@@ -18,7 +18,7 @@ from foveate.stores.postings import PackedPiece, PackedRun, gather, pack_run
 from foveate.stores.sql import search as sql_search
 from foveate.stores.sql import words as sql_words
 from foveate.stores.sqlite import SqliteStore
-from foveate.testing.erase_contract import WORD, everything, told
+from foveate.testing.erase_contract import WORD, create_derived, everything
 from foveate.testing.rows import chain
 
 
@@ -34,7 +34,7 @@ def bytes_of(folder: Path) -> bytes:
 
 def test_vacuum_removes_every_erased_byte(store: SqliteStore, tmp_path: Path) -> None:
     """Bodies are packed, so search for pieces of the stored bytes, and for the plain word."""
-    head, _, _ = told(store)
+    head, _, _ = create_derived(store)
     packed = [pack(row.body) for row in store.get_many(head, [3, 5, 6])]
     packed += [pack(wire.encode_record(record)) for _, record in store.records(head)[:2]]
     before = bytes_of(tmp_path)
@@ -67,7 +67,7 @@ def keys_in(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("count", [0, 2 * sql_words.BLOCK])
 def test_no_word_is_left_in_the_index_before_a_vacuum(store: SqliteStore, tmp_path: Path, count: int) -> None:
-    head, _, _ = told(store)
+    head, _, _ = create_derived(store)
     head = append(store, head, chain([user(f"more {n}") for n in range(count)], head))
     store.search(head, "bye")
     assert WORD in keys_in(tmp_path / "chat.db")
@@ -102,7 +102,7 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
 
 @pytest.mark.parametrize("change", ["UPDATE indexed SET version = 1", "UPDATE said SET body = x'00' WHERE branch = 1"])
 def test_index_that_cannot_be_changed_is_dropped(store: SqliteStore, tmp_path: Path, change: str) -> None:
-    head, _, _ = told(store)
+    head, _, _ = create_derived(store)
     store.search(head, "bye")
     with sqlite3.connect(tmp_path / "chat.db") as connection:
         assert connection.execute(change).rowcount > 0
@@ -114,7 +114,7 @@ def test_index_that_cannot_be_changed_is_dropped(store: SqliteStore, tmp_path: P
 
 
 def test_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: Path) -> None:
-    head, _, _ = told(store)
+    head, _, _ = create_derived(store)
     store.erase(head, [(3, 3)])
     with sqlite3.connect(tmp_path / "chat.db") as connection:
         body = pack_run(gather(3, [(3, [WORD])]))
@@ -125,7 +125,7 @@ def test_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: 
 
 
 def test_words_indexed_by_another_process_are_removed(store: SqliteStore, tmp_path: Path) -> None:
-    head, _, _ = told(store)
+    head, _, _ = create_derived(store)
     with SqliteStore(tmp_path / "chat.db", search=False) as other:
         with pytest.raises(StoreError, match="opened without it"):
             other.erase(head, [(3, 3)])
@@ -134,7 +134,7 @@ def test_words_indexed_by_another_process_are_removed(store: SqliteStore, tmp_pa
 
 
 def test_file_that_is_read_by_others_says_that_its_log_is_still_there(store: SqliteStore, tmp_path: Path) -> None:
-    head, _, _ = told(store)
+    head, _, _ = create_derived(store)
     reader = sqlite3.connect(tmp_path / "chat.db", isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM branch").fetchall()
@@ -152,7 +152,7 @@ def test_file_that_is_read_by_others_says_that_its_log_is_still_there(store: Sql
 
 
 def test_body_without_a_message_goes_with_a_vacuum(store: SqliteStore, tmp_path: Path) -> None:
-    head, _, _ = told(store)
+    head, _, _ = create_derived(store)
     with sqlite3.connect(tmp_path / "chat.db") as connection:
         connection.execute("INSERT INTO body VALUES ('acme', ?, x'00', x'00')", (head.root,))
     connection.close()

@@ -100,13 +100,16 @@ def _print(settings: Settings) -> None:
 
     heading(f"policy {settings['policy']}", settings.description)
     say()
-    rows = [(name, _text(_visible(name, one)), one.source, one.description) for name, one in settings.values.items()]
+    rows = [
+        (name, _text(_visible(name, setting)), setting.source, setting.description)
+        for name, setting in settings.values.items()
+    ]
     print_table(("setting", "value", "source", "meaning"), rows, left=4)
     steps = [*settings.steps, *(["the hard floor"] if settings["floor"] else [])]
     say(f"Runs in this order: {', '.join(steps)}." if steps else "No policy runs.")
     if settings.unused:
         say()
-        unused = [(name, _text(one.value), one.source) for name, one in settings.unused.items()]
+        unused = [(name, _text(setting.value), setting.source) for name, setting in settings.unused.items()]
         print_table(("without effect", "value", "source"), unused, left=3)
 
 

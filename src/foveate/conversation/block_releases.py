@@ -72,9 +72,9 @@ class BlockReleases:
         state = self._state
         for start in range(0, len(due), _BODIES):
             edits = [
-                Hide(Target(one.row.id, path), _POLICY, "released: its calls are over", keeps_original=False)
-                for one in due[start : start + _BODIES]
-                for path in one.paths
+                Hide(Target(message.row.id, path), _POLICY, "released: its calls are over", keeps_original=False)
+                for message in due[start : start + _BODIES]
+                for path in message.paths
             ]
             view = state.view()
             state.commit(edits, "retention", view, view)

@@ -365,7 +365,7 @@ class CallerList:
         their messages.
         """
         state = self._state
-        newest = {one.id for one in history.known[max(0, 2 * index - len(history.known)) : index]}
+        newest = {message.id for message in history.known[max(0, 2 * index - len(history.known)) : index]}
         since = number_before(state.store, state.head, history.known[index].position)
         numbers: list[int] = []
         for _, record in state.store.records(state.head, since):

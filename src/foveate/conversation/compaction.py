@@ -57,8 +57,8 @@ class Compactor:
         from ..policies.compaction import compact_on_overflow  # Imported only when needed.
 
         own = (getattr(policy, "by_hand", None) for policy in (*self._policies, compact_on_overflow()))
-        make: Callable[[str], Policy] = next(one for one in own if one is not None)
-        return make(focus)
+        make_policy: Callable[[str], Policy] = next(make for make in own if make is not None)
+        return make_policy(focus)
 
     def _compact(self, policy: Policy, answers: dict[str, Answer], attempts: Attempts) -> Record:
         state = self._state
@@ -131,8 +131,8 @@ class Compactor:
         is_asked = bool(self._needed(first.open_requests))  # Answers may be there from an earlier attempt.
         for _ in range(ROUNDS):
             plan = make_plan(state.projection, state.frame, policies, (), answers)
-            for one in (wanted := self._needed(plan.open_requests)):
-                answers[one.needs.request.key] = self._fetcher.call(one.needs.request)
+            for request in (wanted := self._needed(plan.open_requests)):
+                answers[request.needs.request.key] = self._fetcher.call(request.needs.request)
             if not wanted:
                 break
         return make_plan(state.projection, state.frame, policies, (), answers), is_asked

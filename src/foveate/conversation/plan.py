@@ -216,18 +216,18 @@ class Planner:
             prefetch.used(pending)
         open = prefetch.may_begin(plan)
         wanted = self._needed(open)
-        for one in open:
-            if one in wanted and prefetch.remote is None:
-                prefetch.begin(one, self._state.head.branch, self._fetcher.call_for(one.needs.request))
+        for request in open:
+            if request in wanted and prefetch.remote is None:
+                prefetch.begin(request, self._state.head.branch, self._fetcher.call_for(request.needs.request))
             else:
-                prefetch.put_off(one)
+                prefetch.put_off(request)
         if prefetch.remote and wanted:
             self._request_remotely(prefetch.remote, wanted)
 
     def _needed(self, requests: Sequence[OpenRequest]) -> list[OpenRequest]:
         """Return the requests that are due, and those that will become due."""
-        coming = self._coming() if any(not one.is_due for one in requests) else frozenset()
-        return [one for one in requests if one.is_due or one.needs.request.policy in coming]
+        coming = self._coming() if any(not request.is_due for request in requests) else frozenset()
+        return [request for request in requests if request.is_due or request.needs.request.policy in coming]
 
     def _coming(self) -> frozenset[str]:
         """Return the policies that would still ask for a summary if the view were full.
@@ -241,7 +241,7 @@ class Planner:
             plan = self._make_plan(lambda shown: replace(state.frame(shown), budget=full), self.policies)
         except CompactionFailed:
             return frozenset()
-        return frozenset(one.needs.request.policy for one in plan.open_requests)
+        return frozenset(request.needs.request.policy for request in plan.open_requests)
 
     def _draft(
         self,
@@ -269,12 +269,14 @@ class Planner:
             The requests are those of one policy: with its summary, a policy after it may need none, or another one.
             """
             is_forced = sends and plan.is_tight
-            if ready := [one for one in prefetch.ready(plan, is_forced=is_forced) if one not in prefetched]:
+            if ready := [pending for pending in prefetch.ready(plan, is_forced=is_forced) if pending not in prefetched]:
                 return ready, [], []
             if running := prefetch.running(plan) if is_forced else []:
                 return [], running, []
-            urgent = [one for one in prefetch.urgent(plan, is_forced=is_forced) if rounds[one.policy] < ROUNDS]
-            return [], [], [one for one in urgent if one.policy == urgent[0].policy]
+            urgent = [
+                request for request in prefetch.urgent(plan, is_forced=is_forced) if rounds[request.policy] < ROUNDS
+            ]
+            return [], [], [request for request in urgent if request.policy == urgent[0].policy]
 
         while True:
             frame = partial(state.framed, tasks=self._fetcher.tasks_before(attempts))
@@ -346,7 +348,7 @@ class Planner:
     def _request_remotely(self, remote: RemoteBackground, requests: Sequence[OpenRequest]) -> None:
         """Hand these requests to another process; its summaries come back through the journal."""
         state = self._state
-        policies = tuple(dict.fromkeys(one.needs.request.policy for one in requests))
+        policies = tuple(dict.fromkeys(request.needs.request.policy for request in requests))
         budget = state.limits.budget()
         head, is_known = state.head, state.limits.window is not None
         wanted = CompactionRequest(

@@ -145,8 +145,8 @@ class _FunctionPlugin:
 
     def _with_options(self, additions: Additions) -> Additions:
         return [
-            one if isinstance(one, AdditionalContent) else _content(one, self._display, self._save)
-            for one in _as_list(additions)
+            addition if isinstance(addition, AdditionalContent) else _content(addition, self._display, self._save)
+            for addition in _as_list(additions)
         ]
 
 
@@ -290,8 +290,8 @@ def _checked(additions: object) -> tuple[AdditionalContent, ...]:
         additions.close()
         raise TypeError("it must be awaited, which only an async conversation can do")
     contents: list[AdditionalContent] = []
-    for one in _as_list(additions):
-        content = one if isinstance(one, AdditionalContent) else _content(one)
+    for addition in _as_list(additions):
+        content = addition if isinstance(addition, AdditionalContent) else _content(addition)
         stored_message(Message("user", content.blocks))
         contents.append(replace(content, content=content.blocks))
     return tuple(contents)

@@ -76,7 +76,7 @@ class PendingSummary:
 
     def requests_in(self, plan: Plan) -> list[SummaryRequest]:
         """Return the requests of a plan that are due and take the place of this one."""
-        return [one.needs.request for one in plan.due if _name_of(one.needs) == self.name]
+        return [due.needs.request for due in plan.due if _name_of(due.needs) == self.name]
 
     def fault(self, view: View, branch: int) -> str:
         """Return why the answer cannot be used; "" if it can, as far as is known."""
@@ -128,26 +128,26 @@ class SummaryPrefetch:
 
     def is_running(self) -> bool:
         """Return whether a summary is being written."""
-        return any(one.job is not None and not one.job.done() for one in list(self._pending.values()))
+        return any(pending.job is not None and not pending.job.done() for pending in list(self._pending.values()))
 
     # ---------------------------------------------------------------------------------------- the requests of a plan
 
     def ready(self, plan: Plan, *, is_forced: bool) -> list[PendingSummary]:
         """Return the answers that a plan can use; all of them if the view does not fit (`is_forced`)."""
         wanted = _names(plan)
-        return [one for name, one in self._pending.items() if not one.job and (is_forced or name in wanted)]
+        return [pending for name, pending in self._pending.items() if not pending.job and (is_forced or name in wanted)]
 
     def running(self, plan: Plan) -> list[PendingSummary]:
         """Return the requests of a plan that are in progress."""
         wanted = _names(plan)
-        return [one for name, one in self._pending.items() if one.job and name in wanted]
+        return [pending for name, pending in self._pending.items() if pending.job and name in wanted]
 
     def urgent(self, plan: Plan, *, is_forced: bool) -> list[SummaryRequest]:
         """Return the requests to answer before the plan can be made. `is_forced`: the view does not fit otherwise."""
         if self.background is None:
             return list(plan.requests)
-        running = {one.name for one in self.running(plan)}
-        due = [one.needs for one in plan.due]
+        running = {pending.name for pending in self.running(plan)}
+        due = [request.needs for request in plan.due]
         return [
             needs.request
             for needs in due
@@ -158,12 +158,12 @@ class SummaryPrefetch:
         """Return the open requests of a plan that the background may take."""
         if self.background is None:
             return []
-        waiting = [one for one in plan.open_requests if self._eager or one.needs.when != "now"]
-        return [one for one in waiting if self._is_free(one)]
+        waiting = [request for request in plan.open_requests if self._eager or request.needs.when != "now"]
+        return [request for request in waiting if self._is_free(request)]
 
     def _is_free(self, open_request: OpenRequest) -> bool:
         name = _name_of(open_request.needs)
-        running = sum(one.job is not None for one in self._pending.values())
+        running = sum(pending.job is not None for pending in self._pending.values())
         is_delayed = open_request.view.turn < self._delays.get(name, (0, 0))[1]
         return name not in self._pending and running < _MAX_JOBS and not is_delayed
 
@@ -193,9 +193,9 @@ class SummaryPrefetch:
 
     def ended(self, turn: int) -> Iterator[PendingSummary]:
         """Yield the requests whose job has ended, or is given up at this model call."""
-        for one in list(self._pending.values()):
-            if one.job and (one.job.done() or turn >= one.view.turn + _MAX_AGE):
-                yield one
+        for pending in list(self._pending.values()):
+            if pending.job and (pending.job.done() or turn >= pending.view.turn + _MAX_AGE):
+                yield pending
 
     def ask_further(self, pending: PendingSummary, call: Callable[[], object]) -> None:
         """Start the further request that an answer led to."""
@@ -203,17 +203,17 @@ class SummaryPrefetch:
 
     def faulty(self, view: View, branch: int) -> Iterator[tuple[PendingSummary, str]]:
         """Yield the requests whose answers cannot be used, and why."""
-        for one in list(self._pending.values()):
-            if reason := one.fault(view, branch):
-                yield one, reason
+        for pending in list(self._pending.values()):
+            if reason := pending.fault(view, branch):
+                yield pending, reason
 
     def unwanted(self, plan: Plan) -> Iterator[PendingSummary]:
         """Yield answers that no plan asks for any more: they count as no attempt, were due, and are not due now."""
         wanted = _names(plan)
-        for name, one in list(self._pending.items()):
-            was_due = one.needs.when != "ahead" and one.needs.request.task is None
-            if was_due and not one.job and name not in wanted:
-                yield one
+        for name, pending in list(self._pending.items()):
+            was_due = pending.needs.when != "ahead" and pending.needs.request.task is None
+            if was_due and not pending.job and name not in wanted:
+                yield pending
 
     def used(self, pending: PendingSummary) -> None:
         """Note that an answer is in the journal."""
@@ -231,11 +231,11 @@ class SummaryPrefetch:
 
     def close(self) -> list[object]:
         """Cancel all running jobs without waiting; returns what their `cancel` returned."""
-        return [job.cancel() for one in list(self._pending.values()) if (job := one.job)]
+        return [job.cancel() for pending in list(self._pending.values()) if (job := pending.job)]
 
 
 def _names(plan: Plan) -> set[str]:
-    return {_name_of(one.needs) for one in plan.due}
+    return {_name_of(request.needs) for request in plan.due}
 
 
 # --------------------------------------------------------------------------------------------- edits of an earlier view

@@ -82,10 +82,10 @@ class _OverAge(NamedTuple):
 
     def report(self, name: str) -> RetentionReport:
         going = list(self.check.due.values())
-        counts = Counter(one.age.kind for one in going if one.row.size)
+        counts = Counter(message.age.kind for message in going if message.row.size)
         sizes: Counter[AgeKind] = Counter()
-        for one in going:
-            sizes[one.age.kind] += one.row.size
+        for message in going:
+            sizes[message.age.kind] += message.row.size
         kinds = tuple(RetentionCount(kind, counts[kind], sizes[kind]) for kind in sorted(counts))
         waits = Counter(reason for _, reason in self.check.waiting.values())
         return RetentionReport(name, kinds, tuple(sorted(waits.items())), len(self.runs))
@@ -167,7 +167,7 @@ class RetentionRun:
             except ConflictError:
                 self._state.refresh()
                 continue
-            return _Blocks(len(due), sum(one.saved for one in due), releases.forked)
+            return _Blocks(len(due), sum(block.saved for block in due), releases.forked)
         raise ConflictError(
             f"Other writers kept changing the view of {self._state.head.name!r}, so not all blocks of plugins were "
             f"released. Try again later."

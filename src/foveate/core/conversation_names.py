@@ -54,4 +54,4 @@ def ancestors(name: str) -> list[str]:
 def children_of(name: str, names: Iterable[str]) -> list[str]:
     """Return the names among these of children of `name` and of their children, without earlier courses, sorted."""
     prefix = f"{name}/"
-    return sorted(one for one in names if one.startswith(prefix) and not _FORMER.search(one, len(prefix)))
+    return sorted(child for child in names if child.startswith(prefix) and not _FORMER.search(child, len(prefix)))

@@ -129,12 +129,12 @@ class SystemMessages:
             if entry.message.role == "system":
                 waiting.append(entry)
                 continue
-            sent = [one for one in waiting if one.stamp.turn < entry.stamp.turn]
-            if not all(self._is_directive(one) for one in sent):
+            sent = [other for other in waiting if other.stamp.turn < entry.stamp.turn]
+            if not all(self._is_directive(other) for other in sent):
                 placed += [*self._section(sent, anchor), self._stand_in(entry, NO_REPLY, _UNANSWERED)]
-                waiting = [one for one in waiting if one not in sent]
-            placed += [one for one in waiting if self._is_directive(one)]
-            waiting = [self._moved(one) for one in waiting if not self._is_directive(one)]
+                waiting = [other for other in waiting if other not in sent]
+            placed += [other for other in waiting if self._is_directive(other)]
+            waiting = [self._moved(other) for other in waiting if not self._is_directive(other)]
             placed.append(entry)
             anchor = entry
         return placed + self._section(waiting, anchor)

@@ -214,7 +214,7 @@ class Expander:
         try:
             request = read_arguments(arguments)
             self._state.refresh()  # The program that asks may not be the one that appends.
-            return self._given(request) or ToolResult("", self._answer(request, "tail").content)
+            return self._earlier_result(request) or ToolResult("", self._answer(request, "tail").content)
         except StoreError:
             _log.exception("%s: an expansion could not be read", self._state.head.name)
             text = "The original cannot be read for now. Try again later."
@@ -244,7 +244,7 @@ class Expander:
             return None
         return self._lease_of(self._editor.rows_of(expanded.handle)[1], copy.result is not None)
 
-    def _given(self, request: Request) -> ToolResult | None:
+    def _earlier_result(self, request: Request) -> ToolResult | None:
         """Return the result that an equal call of the newest reply has here already."""
         if not (answers := self.answers()):
             return None

@@ -278,7 +278,7 @@ def _functions_in(tool: object) -> Sequence[Mapping[str, Any]]:
         case Mapping() if "name" in plain:
             return [plain]
         case {"functionDeclarations": list(group)} | {"function_declarations": list(group)}:
-            return [function for one in group if isinstance(function := _plain(one), Mapping)]
+            return [function for item in group if isinstance(function := _plain(item), Mapping)]
         case {"type": str(kind), **rest} if isinstance(function := rest.get(kind), Mapping):
             return [function]
         case _:

@@ -87,7 +87,10 @@ class Guard:
             if message["type"] == "http.response.start":
                 given = {name.lower() for name, _ in message["headers"]}
                 added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message["headers"], *(one for one in added if one[0] not in given)]}
+                message = {
+                    **message,
+                    "headers": [*message["headers"], *(header for header in added if header[0] not in given)],
+                }
             await send(message)
 
         values = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

@@ -123,7 +123,7 @@ class StoreSource:
 
     def list(self, query: str, first: int, limit: int) -> Listing:
         listed, total = self._database().recent(self._tenant, words=query.split()[:8], first=first, limit=limit)
-        return Listing(tuple(Item(one.name, time=one.time, messages=one.messages) for one in listed), total)
+        return Listing(tuple(Item(row.name, time=row.time, messages=row.messages) for row in listed), total)
 
     @contextmanager
     def open(self, name: str) -> Iterator[Conversation]:

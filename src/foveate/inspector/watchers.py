@@ -157,12 +157,14 @@ def _rows_of(edits: Iterable[Edit], positions: Mapping[str, int]) -> Iterator[in
                 named = ()
             case _:
                 named = (edit.target,)
-        for one in named:
-            if isinstance(one, Target):
-                if one.message in positions:
-                    yield positions[one.message]
-            elif one.first in positions and one.last in positions:
-                yield from range(positions[one.first], min(positions[one.last], positions[one.first] + _MAX_ROWS) + 1)
+        for target in named:
+            if isinstance(target, Target):
+                if target.message in positions:
+                    yield positions[target.message]
+            elif target.first in positions and target.last in positions:
+                yield from range(
+                    positions[target.first], min(positions[target.last], positions[target.first] + _MAX_ROWS) + 1
+                )
 
 
 def _words_of(task: Task) -> str:

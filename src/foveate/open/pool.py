@@ -85,18 +85,18 @@ class Conversations:
         name = validate.conversation_name("The name of a conversation", name)
         with self._lock:
             self._require_open()
-            if (known := self._found(name)) is not None:
+            if (known := self._get_known(name)) is not None:
                 return known
             opening = self._opening.setdefault(name, threading.Lock())
         try:
             with opening:
                 with self._lock:
-                    if (known := self._found(name)) is not None:
+                    if (known := self._get_known(name)) is not None:
                         return known
                 opened = self._opener.open(name)
                 with self._lock:
                     self._require_open()
-                    return self._found(name, opened) or opened
+                    return self._get_known(name, opened) or opened
         finally:
             with self._lock:
                 self._opening.pop(name, None)
@@ -106,7 +106,7 @@ class Conversations:
         import asyncio
 
         with self._lock:
-            known = None if self._is_closed else self._found(name)
+            known = None if self._is_closed else self._get_known(name)
         if known is None:
             known = await asyncio.to_thread(self.get, name)
         return known.aio
@@ -157,7 +157,7 @@ class Conversations:
         if self._is_closed:
             raise BadSetting("The store is closed: close() was called on the object that holds it. Create that again.")
 
-    def _found(self, name: str, opened: Conversation | None = None) -> Conversation | None:
+    def _get_known(self, name: str, opened: Conversation | None = None) -> Conversation | None:
         """Return the conversation that exists under a name, else `opened`, and note that it is used."""
         known = self._known.get(name)
         if known is None:

@@ -353,8 +353,8 @@ class _Search:
             owner = next((part.branch for part in parts if part.first <= number <= part.last), branch)
             return redact[owner](number, edit, snapshot.position)
 
-        kept = [replace(one, edits=[(n, changed(n, edit)) for n, edit in one.edits]) for one in snapshot.kept]
-        covers = [replace(one, edit=changed(one.number, one.edit)) for one in snapshot.covers]
+        kept = [replace(slot, edits=[(n, changed(n, edit)) for n, edit in slot.edits]) for slot in snapshot.kept]
+        covers = [replace(cover, edit=changed(cover.number, cover.edit)) for cover in snapshot.covers]
         is_changed = (kept, covers) != (snapshot.kept, snapshot.covers)
         snapshot.kept, snapshot.covers = kept, covers
         return is_changed

@@ -96,21 +96,21 @@ class _Search:
 
     def hits(self, asked: Sequence[Term], limit: int) -> list[SearchHit]:
         self._load([key for term in asked for keys in (*term.keys, (term.joined,)) for key in keys if key])
-        found = [result for term in significant(asked) for result in self._found(term)]
+        found = [result for term in significant(asked) for result in self._find(term)]
         row = [word for term in asked for word in term.row]
         is_row = len(asked) > 1 and len(row) <= ROW_MAX
-        shared = _shared([one.positions for one in found])
+        shared = _shared([result.positions for result in found])
         every = self._newest(shared, found, max(limit, _ORDER_MAX if is_row else 0))
         first = [at for at in every[:_ORDER_MAX] if self._has_row(at, tuple(row))] if is_row else []
         best = list(dict.fromkeys([*first, *every]))[:limit]
         total = sum(map(self._weight, found)) or 1.0
-        whole = sum(self._weight(one) * one.quality for one in found) / total
+        whole = sum(self._weight(result) * result.quality for result in found) / total
         hits = [SearchHit(position, whole) for position in best]
         if len(hits) < limit and len(found) > 1:
             hits += self._some(found, total, set(best), limit - len(hits))
         return hits
 
-    def _found(self, term: Term) -> list[_Found]:
+    def _find(self, term: Term) -> list[_Found]:
         """Return the messages with a term; for a name that no message contains whole, those with each of its parts."""
         if len(term.row) == 1:
             return [self._word(term.keys[0], term.row[0], is_exact=term.is_exact)]
@@ -123,7 +123,7 @@ class _Search:
             return [_Found(corrected, _CORRECTED)]
         words = {word: keys for word, keys in zip(term.row, term.keys, strict=True) if len(word) >= _PART_MIN}
         apart = [self._word(keys, word, is_exact=False) for word, keys in words.items()]
-        return [_Found(one.positions, _CORRECTED) for one in apart] or [_Found([])]
+        return [_Found(part.positions, _CORRECTED) for part in apart] or [_Found([])]
 
     def _word(self, keys: Sequence[str], word: str, *, is_exact: bool) -> _Found:
         positions = self._any(keys)
@@ -148,16 +148,19 @@ class _Search:
     def _some(self, found: Sequence[_Found], total: float, known: set[int], limit: int) -> list[SearchHit]:
         """Return the best messages that contain at least one term."""
         weights: defaultdict[int, float] = defaultdict(float)
-        for one in found:
-            weight = self._weight(one) * one.quality
-            for position in one.positions[-HITS_MAX:]:
+        for result in found:
+            weight = self._weight(result) * result.quality
+            for position in result.positions[-HITS_MAX:]:
                 weights[position] += weight
         order = sorted(weights, key=lambda position: (weights[position], position), reverse=True)
         rest = iter([position for position in order if position not in known])
         hits: list[SearchHit] = []
         while len(hits) < limit and (some := list(islice(rest, 2 * limit))):
             scored = [
-                (sum(self._weight(one) * one.quality for one in found if self._contains(one, position)), position)
+                (
+                    sum(self._weight(result) * result.quality for result in found if self._contains(result, position)),
+                    position,
+                )
                 for position in self._read(some)
             ]
             hits += [SearchHit(at, weight / total) for weight, at in sorted(scored, reverse=True) if weight]
@@ -180,7 +183,7 @@ class _Search:
         newest: list[int] = []
         rest = iter(reversed(positions))
         while len(newest) < count and self._in_vain < READ_MAX and (some := list(islice(rest, max(count, 20)))):
-            here = [at for at in self._read(some) if all(self._contains(one, at) for one in found)]
+            here = [at for at in self._read(some) if all(self._contains(result, at) for result in found)]
             newest += here
             self._in_vain += len(some) - len(here)
         return newest[:count]

@@ -151,7 +151,7 @@ def keys_of_piece(piece: str, language: str) -> tuple[str, ...]:
 
 def cut(text: str) -> Words:
     """Return the words of the first TEXT_MAX characters of a text."""
-    words = _found(text[:TEXT_MAX])
+    words = _words_in(text[:TEXT_MAX])
     humps = [hump for word in words if not (word.islower() or word.isdigit()) for hump in _humps(word)]
     return Words([word[:_WORD_MAX].casefold() for word in words], humps)
 
@@ -246,7 +246,7 @@ def _keys(piece: str, language: str) -> tuple[str, ...]:
     """Return the keys of the words of a piece of text, of their humps, and of its joined parts."""
     if piece.islower() and piece.isalpha() and len(piece) <= _WORD_MAX:
         return (_key(piece.casefold(), language),)
-    words = _found(piece)
+    words = _words_in(piece)
     keys: list[str] = []
     parts: list[str] = []
     for word in words:
@@ -291,7 +291,7 @@ def _joins(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(stem(one + other, ENGLISH) for one, other in pairwise(parts))
 
 
-def _found(text: str) -> list[str]:
+def _words_in(text: str) -> list[str]:
     """Return the words of a text as they stand, without accents."""
     return _ASCII.findall(text) if text.isascii() else _ANY.findall(_spaced(text).replace("_", " "))
 

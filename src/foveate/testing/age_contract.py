@@ -16,7 +16,7 @@ from ..core.snapshots import VERSION, Cover, Facts, Snapshot
 from ..core.stamps import Expansion, StampRow
 from ..errors import BadSetting, ConflictError
 from ..ports import Database, Erasure, Head, append
-from .erase_contract import LONG, WORD, edited, everything, said_at, told
+from .erase_contract import LONG, WORD, append_at, commit_edits, create_derived, everything
 from .rows import chain, record_after
 
 __all__ = ["AgeContract"]
@@ -27,11 +27,11 @@ def summed_up(store: Database) -> tuple[Head, list[str]]:
     head = store.open("acme", "one")
     ids: list[str] = []
     for number in range(8):
-        head = said_at(store, head, user(LONG if number == 2 else f"number {number} of {WORD}"), turn=number)
+        head = append_at(store, head, user(LONG if number == 2 else f"number {number} of {WORD}"), turn=number)
         ids.append(head.tip)
-    head = edited(store, head, Summarize(Span(ids[1], ids[2]), f"Inner {WORD}."))
-    head = edited(store, head, Summarize(Span(ids[0], ids[3]), "Outer."))
-    return edited(store, head, Summarize(Span(ids[4], ids[5]), "Beside.")), ids
+    head = commit_edits(store, head, Summarize(Span(ids[1], ids[2]), f"Inner {WORD}."))
+    head = commit_edits(store, head, Summarize(Span(ids[0], ids[3]), "Outer."))
+    return commit_edits(store, head, Summarize(Span(ids[4], ids[5]), "Beside.")), ids
 
 
 def summaries(store: Database, head: Head) -> list[tuple[str, bool]]:
@@ -49,7 +49,7 @@ class AgeContract:
     """Tests of `stamps`, and of `erase` with several spans and `keep_shown`."""
 
     def test_stamps_are_returned_without_bodies(self, store: Database) -> None:
-        head, fork, _ = told(store)
+        head, fork, _ = create_derived(store)
         rows = store.messages(fork, 1, 9)
         found = store.stamps(fork, 1, 9)
         assert [one.size > 0 for one in found] == [True] * 5
@@ -75,7 +75,7 @@ class AgeContract:
         assert store.erasures(head) == [done]
 
     def test_one_missing_span_changes_nothing(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         for wrong in ((0, 1), (3, 2), (1, 8)):
             with pytest.raises(BadSetting, match="messages 1 to 7"):
                 store.erase(head, [(2, 3), wrong])
@@ -85,7 +85,7 @@ class AgeContract:
     def test_body_that_is_said_twice_goes_with_the_second_one(self, store: Database) -> None:
         head = store.open("acme", "one")
         for _ in range(3):
-            head = said_at(store, head, user(LONG))
+            head = append_at(store, head, user(LONG))
         store.erase(head, [(1, 1), (3, 3)])
         assert [wire.decode_message(row.body).text for row in store.messages(head, 2, 2)] == [LONG]
         store.erase(store.open("acme", "one"), [(2, 2)])
@@ -112,7 +112,7 @@ class AgeContract:
     def test_outliving_summary_is_erased_once_hidden(self, store: Database) -> None:
         head, ids = summed_up(store)
         store.erase(head, [(2, 4)], keep_shown=True)
-        now = edited(store, store.open("acme", "one"), Summarize(Span(ids[0], ids[5]), "All in all."))
+        now = commit_edits(store, store.open("acme", "one"), Summarize(Span(ids[0], ids[5]), "All in all."))
         store.erase(now, [(5, 5)], keep_shown=True)
         now = store.open("acme", "one")
         assert summaries(store, now) == [
@@ -128,9 +128,9 @@ class AgeContract:
         head, ids = summed_up(store)
         store.erase(head, [(7, 7)])
         late = Summarize(Span(ids[4], ids[6]), f"Late {WORD}.", outlives=True)
-        now = edited(store, store.open("acme", "one"), late)
+        now = commit_edits(store, store.open("acme", "one"), late)
         assert store.find_residue(now) == (1, [])
-        now = edited(store, now, Summarize(Span(ids[4], ids[7]), "At last.", outlives=True))
+        now = commit_edits(store, now, Summarize(Span(ids[4], ids[7]), "At last.", outlives=True))
         store.erase(now, [(2, 2)], keep_shown=True)
         now = store.open("acme", "one")
         assert summaries(store, now)[3:] == [(ERASED, False), ("At last.", True)]
@@ -138,7 +138,7 @@ class AgeContract:
 
     def test_hidden_or_undone_summary_is_not_shown(self, store: Database) -> None:
         head, ids = summed_up(store)
-        head = edited(store, head, Hide(Span(ids[0], ids[3])), Restore(edits=(3,)))
+        head = commit_edits(store, head, Hide(Span(ids[0], ids[3])), Restore(edits=(3,)))
         store.erase(head, [(1, 6)], keep_shown=True)
         assert summaries(store, store.open("acme", "one")) == [(ERASED, False)] * 3
 
@@ -175,7 +175,7 @@ class AgeContract:
 
     def test_view_that_changed_meanwhile_is_looked_at_again_first(self, store: Database) -> None:
         head, _ = summed_up(store)
-        edited(store, head, Hide(Target(head.tip)))
+        commit_edits(store, head, Hide(Target(head.tip)))
         with pytest.raises(ConflictError, match="changed the view"):
             store.erase(head, [(1, 1)], keep_shown=True)
         assert store.erasures(head) == []
@@ -188,7 +188,7 @@ class AgeContract:
     def test_expansion_meanwhile_causes_a_new_inspection(self, store: Database) -> None:
         head, ids = summed_up(store)
         copy = user(f"number 0 of {WORD}")
-        now = said_at(store, head, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
+        now = append_at(store, head, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
         with pytest.raises(ConflictError, match="repeats others"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=[head])
         assert store.erasures(now) == []
@@ -200,7 +200,7 @@ class AgeContract:
     ) -> None:
         head, ids = summed_up(store)
         word = tool_result("c", "m1 is shown in full again above.")
-        said_at(store, head, word, origin="derived", expanded=Expansion(form, "m1", ids[0]))
+        append_at(store, head, word, origin="derived", expanded=Expansion(form, "m1", ids[0]))
         assert store.erase(head, [(1, 1)], keep_shown=True, seen=[head]).messages == 1
 
     def test_unseen_fork_is_inspected_first(self, store: Database) -> None:
@@ -219,7 +219,7 @@ class AgeContract:
         head, ids = summed_up(store)
         fork = store.fork(head, "fork", 4, 1)
         seen = heads(store, head)
-        fork = edited(store, fork, Restore(edits=(1,)))
+        fork = commit_edits(store, fork, Restore(edits=(1,)))
         with pytest.raises(ConflictError, match="'fork'"):
             store.erase(head, [(2, 3)], keep_shown=True, seen=seen)
         seen = heads(store, head)
@@ -228,7 +228,7 @@ class AgeContract:
         head = store.open("acme", "one")
         seen, fork = heads(store, head), store.open("acme", "fork")
         copy = user(f"number 0 of {WORD}")
-        said_at(store, fork, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
+        append_at(store, fork, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
         with pytest.raises(ConflictError, match="repeats others was added to 'fork'"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=seen)
         assert len(store.erasures(head)) == 1
@@ -247,7 +247,7 @@ class AgeContract:
         assert store.erase(head, [(2, 4)], seen=seen, is_still=True).messages == 3
 
     def test_texts_of_some_runs_go_without_a_message(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         store.put_run(head, AgentRun("r3", "me", "one", "peel", result="peeled"))
         store.put_step(head, AgentRunStep("r3", 1, "action", "peel", output="peeled"))
         done = store.erase(head, [], runs=["r3", "r9"], reason="old", time=5)

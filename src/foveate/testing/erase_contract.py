@@ -19,10 +19,9 @@ from ..errors import BadSetting, ConflictError, NoSuchConversation, StoreError
 from ..ports import Database, Erasure, Finding, Head, StoredMessage, append
 from .base_contract import BaseContract
 from .rows import after, chain, record_after
-from .turn_contract import saying
-from .turn_contract import told as contents
+from .turn_contract import contents_of, rows_with
 
-__all__ = ["WORD", "EraseContract", "everything", "said_at", "told"]
+__all__ = ["WORD", "EraseContract", "append_at", "create_derived", "everything"]
 
 WORD = "kumquat"
 """The secret, which every kind of derived data contains."""
@@ -30,7 +29,7 @@ LONG = f"{WORD}: " + " ".join(f"{n * n % 7919:x}" for n in range(3000))
 """Long enough to be stored outside of its row."""
 
 
-def said_at(store: Database, head: Head, message: Message, **facts: Any) -> Head:
+def append_at(store: Database, head: Head, message: Message, **facts: Any) -> Head:
     """Append a message with these facts in its stamp; return the new head."""
     body = wire.encode_message(message)
     hash = ids.body_hash(body)
@@ -42,34 +41,34 @@ def said_at(store: Database, head: Head, message: Message, **facts: Any) -> Head
     return append(store, head, [StoredMessage(head.position + 1, id, seal, stamp, body, hash)])
 
 
-def edited(store: Database, head: Head, *edits: Edit) -> Head:
+def commit_edits(store: Database, head: Head, *edits: Edit) -> Head:
     return store.commit(head, *record_after(head, *edits))
 
 
-def told(store: Database) -> tuple[Head, Head, Head]:
+def create_derived(store: Database) -> tuple[Head, Head, Head]:
     """Create a conversation with data derived from its third message, a fork that shares it, and one that does not."""
     head = store.open("acme", "one")
-    head = said_at(store, head, user("hello"))
-    head = said_at(store, head, assistant("", ToolCall("c1", "look", "{}")), step="r1/1")
+    head = append_at(store, head, user("hello"))
+    head = append_at(store, head, assistant("", ToolCall("c1", "look", "{}")), step="r1/1")
     asked = head.tip
     apart = store.fork(head, "apart", 2, 0)
     fruit = tool_result("c1", LONG)
-    head = said_at(store, head, fruit, metadata=f'{{"note":"{WORD}"}}', source="look", step="r1/2")
+    head = append_at(store, head, fruit, metadata=f'{{"note":"{WORD}"}}', source="look", step="r1/2")
     three = head.tip
-    head = said_at(store, head, assistant("Fine, I see."), turn=2, step="r1/3")
+    head = append_at(store, head, assistant("Fine, I see."), turn=2, step="r1/3")
     four = head.tip
     copy = user(f"[m3] {WORD}")
-    head = said_at(store, head, copy, turn=2, origin="derived", expanded=Expansion("whole", "m3", three))
+    head = append_at(store, head, copy, turn=2, origin="derived", expanded=Expansion("whole", "m3", three))
     found = user(f"[1 place]\nm3 (turn 1, look, line 1): {WORD}")
-    head = said_at(store, head, found, turn=2, origin="derived", expanded=Expansion("search"))
-    head = said_at(store, head, user("bye"), turn=2)
+    head = append_at(store, head, found, turn=2, origin="derived", expanded=Expansion("search"))
+    head = append_at(store, head, user("bye"), turn=2)
     seven = head.tip
 
-    head = edited(store, head, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),), reason=WORD))
-    head = edited(store, head, Summarize(Span(asked, four), f"A {WORD} was seen.", refused=(f"x: {WORD}",)))
+    head = commit_edits(store, head, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),), reason=WORD))
+    head = commit_edits(store, head, Summarize(Span(asked, four), f"A {WORD} was seen.", refused=(f"x: {WORD}",)))
     fork = store.fork(head, "fork", 4, head.number)
-    head = edited(store, head, Task("test", "done"), Summarize(Span(asked, seven), f"Later a {WORD} was seen."))
-    head = edited(store, head, Replace(Target(seven, (0,)), (Text("[a farewell]"),)), Hide(Target(asked)))
+    head = commit_edits(store, head, Task("test", "done"), Summarize(Span(asked, seven), f"Later a {WORD} was seen."))
+    head = commit_edits(store, head, Replace(Target(seven, (0,)), (Text("[a farewell]"),)), Hide(Target(asked)))
     kept = SlotState(3, [(1, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),)))])
     shot = Snapshot(VERSION, 4, 1, [(1, 4)], [kept], [], Facts())
     store.save_snapshot(head, 4, 1, shot.encode(), [WORD.encode()])
@@ -81,10 +80,10 @@ def told(store: Database) -> tuple[Head, Head, Head]:
     store.put_run(head, AgentRun("r2", "sub", "one", f"find the {WORD}", "r1/2", result=f"one {WORD}", begun=2))
     store.put_step(head, AgentRunStep("r2", 1, "action", "peel", input=f'"{WORD}"', output=f"the {WORD} is peeled"))
 
-    fork = said_at(store, fork, user("on the fork"), turn=2)
-    fork = edited(store, fork, Replace(Target(three, (0,)), (Text(f"[a {WORD}, by the fork]"),)))
-    apart = said_at(store, apart, tool_result("c1", "an apple"), source="look")
-    apart = edited(store, apart, Summarize(Span(asked, apart.tip), "An apple was seen."))
+    fork = append_at(store, fork, user("on the fork"), turn=2)
+    fork = commit_edits(store, fork, Replace(Target(three, (0,)), (Text(f"[a {WORD}, by the fork]"),)))
+    apart = append_at(store, apart, tool_result("c1", "an apple"), source="look")
+    apart = commit_edits(store, apart, Summarize(Span(asked, apart.tip), "An apple was seen."))
     for one in (head, fork, apart):
         store.search(one, WORD)
     return head, fork, apart
@@ -111,7 +110,7 @@ class EraseContract(BaseContract):
     """Tests of `erase`, `erasures`, `find_residue` and `vacuum`."""
 
     def test_erased_message_is_nowhere(self, store: Database) -> None:
-        heads = told(store)
+        heads = create_derived(store)
         assert WORD in everything(store, *heads)
         done = store.erase(heads[0], [(3, 3)], who="ann", reason="asked for", time=77)
         assert done == Erasure(1, 77, "ann", "asked for", "one", "m3", messages=3, edits=4, runs=2, steps=2)
@@ -126,13 +125,13 @@ class EraseContract(BaseContract):
         assert store.erasures(now[2]) == [done]
 
     def test_erasing_deletes_the_saved_views_of_the_tree(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         assert list(store.saved_view(head, 4, 1)) == [WORD.encode()]
         store.erase(head, [(1, 1)], keep_shown=True)
         assert list(store.saved_view(store.open("acme", "one"), 4, 1)) == []
 
     def test_erased_message_leaves_place_and_hash(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         before = store.messages(head, 1, head.position)
         store.erase(head, [(3, 3)])
         after = store.messages(store.open("acme", "one"), 1, head.position)
@@ -144,7 +143,7 @@ class EraseContract(BaseContract):
         assert [row for row in after if row.position not in gone] == [row for row in before if row.position not in gone]
 
     def test_unrelated_derived_data_stays(self, store: Database) -> None:
-        head, fork, apart = told(store)
+        head, fork, apart = create_derived(store)
         before = [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)]
         store.erase(head, [(3, 3)])
         assert [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)] == before
@@ -161,15 +160,15 @@ class EraseContract(BaseContract):
         ]
 
     def test_erasing_a_shared_message_erases_it_on_every_fork(self, store: Database) -> None:
-        heads = told(store)
+        heads = create_derived(store)
         store.erase(heads[1], [(3, 3)])
         assert WORD not in everything(store, *(store.open("acme", head.name) for head in heads))
 
     def test_same_words_elsewhere_stay(self, store: Database) -> None:
         """A large body is stored once for all of its messages."""
         head = store.open("acme", "one")
-        head = said_at(store, head, user(LONG))
-        head = said_at(store, head, user(LONG))
+        head = append_at(store, head, user(LONG))
+        head = append_at(store, head, user(LONG))
         store.erase(head, [(1, 1)])
         bodies = [bool(row.body) for row in store.messages(head, 1, 2)]
         assert (bodies, [one.position for one in store.search(head, WORD)]) == ([False, True], [2])
@@ -178,7 +177,7 @@ class EraseContract(BaseContract):
         assert (store.search(head, WORD), store.find_residue(head)) == ([], (2, []))
 
     def test_erasing_again_changes_nothing(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         store.erase(head, [(3, 3)])
         now = store.open("acme", "one")
         state = everything(store, now)
@@ -186,7 +185,7 @@ class EraseContract(BaseContract):
         assert (store.open("acme", "one"), everything(store, now)) == (now, state)
 
     def test_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Database) -> None:
-        head, fork, _ = told(store)
+        head, fork, _ = create_derived(store)
         store.erase(head, [(3, 3)])
         with pytest.raises(ConflictError, match="erased"):
             store.commit(head, *record_after(head))
@@ -200,7 +199,7 @@ class EraseContract(BaseContract):
         assert store.commit(now, *record_after(now)).number == now.number + 1
 
     def test_writer_before_an_erasure_may_append_but_not_commit(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         store.erase(head, [(3, 3)])
         head = append(store, head, chain([user("more")], head))
         with pytest.raises(ConflictError, match="erased"):
@@ -210,16 +209,16 @@ class EraseContract(BaseContract):
         assert store.verify(now) == []
 
     def test_fork_after_it_shares_the_tombstone(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         store.erase(head, [(3, 3)])
         fork = store.fork(store.open("acme", "one"), "later", 4, 0)
         assert [bool(row.body) for row in store.messages(fork, 1, 4)] == [True, True, False, True]
         assert store.commit(fork, *record_after(fork)).erased == 1
 
     def test_whole_conversation_with_its_runs(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         other = store.open("acme", "other")
-        other = said_at(store, other, user(WORD))
+        other = append_at(store, other, user(WORD))
         store.erase(head, [(1, head.position)], runs=True, reason="all of it")
         now = store.open("acme", "one")
         assert not any(row.body for row in store.messages(now, 1, now.position))
@@ -228,7 +227,7 @@ class EraseContract(BaseContract):
         assert [bool(row.body) for row in store.messages(other, 1, 1)] == [True]
 
     def test_missing_message_cannot_be_erased(self, store: Database) -> None:
-        head, _, _ = told(store)
+        head, _, _ = create_derived(store)
         for first, last in ((0, 1), (3, 2), (1, 8), (8, 8), (-1, -1)):
             with pytest.raises(BadSetting, match="messages 1 to 7"):
                 store.erase(head, [(first, last)])
@@ -238,7 +237,7 @@ class EraseContract(BaseContract):
 
     def test_record_from_before_outlines_is_refused_and_nothing_is_erased(self, store: Database) -> None:
         head = store.open("acme", "one")
-        head = said_at(store, head, user(WORD))
+        head = append_at(store, head, user(WORD))
         early = Record(1, (Replace(Target(head.tip, (0,)), (Text(f"[{WORD}]"),)),), 1, 1, head.tip, 1)
         head = store.commit(head, early, ids.legacy_record_id("", wire.encode_record(early)))
         with pytest.raises(StoreError, match="Record 1 of the journal was written by an old foveate, whose chains"):
@@ -259,13 +258,13 @@ class EraseContract(BaseContract):
 
     def test_residue_of_an_erased_message_is_found(self, store: Database) -> None:
         """A running agent writes its steps later, and a reader appends a copy."""
-        head, fork, _ = told(store)
+        head, fork, _ = create_derived(store)
         three = store.messages(head, 3, 3)[0].id
         store.erase(head, [(3, 3)])
         head, fork = store.open("acme", "one"), store.open("acme", "fork")
-        head = said_at(store, head, user(WORD), origin="derived", expanded=Expansion("lines", "m3", three))
-        head = edited(store, head, Replace(Target(three, (0,)), (Text(WORD),)))
-        fork = edited(store, fork, Summarize(Span(three, fork.tip), WORD))
+        head = append_at(store, head, user(WORD), origin="derived", expanded=Expansion("lines", "m3", three))
+        head = commit_edits(store, head, Replace(Target(three, (0,)), (Text(WORD),)))
+        fork = commit_edits(store, fork, Summarize(Span(three, fork.tip), WORD))
         store.put_step(head, AgentRunStep("r1", 2, "action", "look", output=WORD, message=three))
         store.put_run(head, AgentRun("r2", "sub", "one", WORD, "r1/2"))
         kept = SlotState(3, [(1, Replace(Target(three, (0,)), (Text(WORD),)))])
@@ -300,7 +299,7 @@ class EraseContract(BaseContract):
             store.add_erasure(structs.replace(head, root=7), structs.replace(made[0], number=3))
 
     def test_vacuum_loses_nothing(self, store: Database) -> None:
-        heads = told(store)
+        heads = create_derived(store)
         store.erase(heads[0], [(3, 3)])
         now = [store.open("acme", head.name) for head in heads]
         before = everything(store, *now)
@@ -317,12 +316,12 @@ class EraseContract(BaseContract):
         now = store.open("acme", "one")
         assert now.erased == 1
         for late in (old, head):
-            assert contents(store.changes(late)) == (now, [], [])
+            assert contents_of(store.changes(late)) == (now, [], [])
         for late in (old, head, now):
-            tail = store.extend(late, saying("c"))
+            tail = store.extend(late, rows_with("c"))
             mine = chain([user("c")], now)
             now = after(now, mine)
-            assert contents(tail) == (now, store.messages(now, late.position + 1, 9) if late.erased else [], [])
+            assert contents_of(tail) == (now, store.messages(now, late.position + 1, 9) if late.erased else [], [])
             assert store.messages(now, now.position, now.position) == mine
         unaware = structs.replace(now, erased=0)  # The head of a writer that appended without reading.
-        assert contents(store.extend(unaware, saying("d")))[1:] == ([], [])
+        assert contents_of(store.extend(unaware, rows_with("d")))[1:] == ([], [])

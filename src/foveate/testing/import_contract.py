@@ -165,12 +165,12 @@ class AuditContract(BaseContract):
 
     def test_others_may_write_while_a_census_is_taken(self, store: Database) -> None:
         before = [store.open("acme", f"name {n}") for n in range(5)]
-        told = []
+        listed = []
         for number, one in enumerate(store.census()):
-            told.append(one)
+            listed.append(one)
             head = store.open("acme", f"later {number}") if number < 3 else store.open("acme", "name 1")
             append(store, head, chain([user("meanwhile")], head))
-        assert {one.name for one in before} <= {structs.asdict(one).get("name") for one in told}
+        assert {one.name for one in before} <= {structs.asdict(one).get("name") for one in listed}
 
     def test_closed_store_takes_no_census(self, store: Database) -> None:
         store.open("acme", "one")

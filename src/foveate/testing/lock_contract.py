@@ -14,7 +14,7 @@ from ..ports import Database, Head, append
 from .base_contract import BaseContract
 from .rows import chain
 from .run_contract import run_of, step_of
-from .turn_contract import saying
+from .turn_contract import rows_with
 
 __all__ = ["LockContract"]
 
@@ -75,15 +75,15 @@ class LockContract(BaseContract):
 
         def say(head: Head, text: str, owner: str) -> Head:
             if text.startswith("in turn"):
-                return store.extend(head, saying(text), owner=owner).head
+                return store.extend(head, rows_with(text), owner=owner).head
             return append(store, head, chain([user(text)], head), owner=owner)
 
         def check_refused(match: str, owner: str) -> None:
             for text in ("late", "in turn, late"):
                 for one in (old, head):
-                    with pytest.raises(ConversationBusy, match=match) as told:
+                    with pytest.raises(ConversationBusy, match=match) as caught:
                         say(one, text, "a")
-                    assert told.value.owner == owner
+                    assert caught.value.owner == owner
 
         check_refused("lost the lock", "")
         claim = store.acquire_lock(head, "a")
@@ -110,7 +110,7 @@ class LockContract(BaseContract):
         def work(head: Head, kept: list[str]) -> None:
             for number in range(1, 31):
                 try:
-                    head = store.extend(head, saying(f"message {number}"), owner="a").head
+                    head = store.extend(head, rows_with(f"message {number}"), owner="a").head
                 except ConversationBusy:
                     return
                 kept.append(head.tip)

@@ -17,7 +17,7 @@ from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadInput, ConflictError
 from ..ports import Database, Head, StoredMessage, append
 from .base_contract import BaseContract
-from .erase_contract import LONG, WORD, said_at
+from .erase_contract import LONG, WORD, append_at
 from .rows import chain, record_after
 
 __all__ = ["ReleaseContract", "release_of", "released"]
@@ -156,7 +156,7 @@ class ReleaseContract(BaseContract):
     def test_output_of_the_step_is_released_with_the_whole_message(self, store: Database, path: Path) -> None:
         head = store.open("acme", "one")
         head = append(store, head, chain([user("hello"), assistant("", ToolCall("c1", "look", "{}"))], head))
-        head = said_at(store, head, tool_result("c1", LONG), step="r1/2")
+        head = append_at(store, head, tool_result("c1", LONG), step="r1/2")
         store.put_run(head, AgentRun("r1", "sage", "one"))
         steps = [AgentRunStep("r1", 1, "model"), AgentRunStep("r1", 2, "action", "look", "c1", '{"at":1}', LONG)]
         for step in steps:

@@ -13,7 +13,7 @@ from ..errors import BadSetting, ConflictError, NoSuchConversation, StoreRolledB
 from ..ports import Branch, Database, Head, append
 from .base_contract import BaseContract, talk
 from .rows import after, chain, record_after
-from .turn_contract import saying, told
+from .turn_contract import contents_of, rows_with
 
 __all__ = ["ForkContract", "RewindContract"]
 
@@ -87,7 +87,7 @@ class RewindContract(BaseContract):
         head, rows = self._talk(store, 3)
         lost = chain([user("lost")], head)
         ahead = after(head, lost)
-        told: list[Callable[[], object]] = [
+        calls: list[Callable[[], object]] = [
             lambda: append(store, ahead, chain([user("next")], ahead)),
             lambda: store.messages(ahead, 1, 4),
             lambda: store.records(ahead),
@@ -96,7 +96,7 @@ class RewindContract(BaseContract):
             lambda: store.repoint(ahead, 2, 0, "before"),
             lambda: store.snapshot(ahead),
         ]
-        for ask in told:
+        for ask in calls:
             with pytest.raises(StoreRolledBack, match=r"4 messages and 0 edits .* it holds 3 and 0") as one:
                 ask()
             assert (one.value.known, one.value.now) == ((4, 0), (3, 0))
@@ -194,9 +194,9 @@ class RewindContract(BaseContract):
         moved = store.repoint(head, 1, 0, "before")
         for late in (old, head):
             with pytest.raises(ConflictError, match="moved to another branch"):
-                store.extend(late, saying("c"))
-            assert told(store.changes(late)) == (moved, [], [])
-        assert store.extend(moved, saying("c")).head.position == 2
+                store.extend(late, rows_with("c"))
+            assert contents_of(store.changes(late)) == (moved, [], [])
+        assert store.extend(moved, rows_with("c")).head.position == 2
 
     def test_conversation_without_forks_is_the_only_branch(self, store: Database) -> None:
         head = store.open("acme", "one")

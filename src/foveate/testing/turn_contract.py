@@ -17,7 +17,7 @@ from .rows import after, chain, record_after
 __all__ = ["TurnContract", "ViewContract"]
 
 
-def saying(*texts: str, seen: list[Changes] | None = None) -> Callable[[Changes], list[StoredMessage]]:
+def rows_with(*texts: str, seen: list[Changes] | None = None) -> Callable[[Changes], list[StoredMessage]]:
     """Return a function that makes rows with these texts after any tip, and records its arguments in `seen`."""
 
     def make(tail: Changes) -> list[StoredMessage]:
@@ -28,7 +28,7 @@ def saying(*texts: str, seen: list[Changes] | None = None) -> Callable[[Changes]
     return make
 
 
-def told(tail: Changes) -> tuple[Head, list[StoredMessage], list[object]]:
+def contents_of(tail: Changes) -> tuple[Head, list[StoredMessage], list[object]]:
     """Return all parts of some changes as one value, after a check of their newest stamp."""
     rows = tail.rows()
     assert tail.newest() == (rows[-1].stamp if rows else None)
@@ -44,10 +44,10 @@ class TurnContract:
         record = record_after(old)
         now = store.commit(append(store, old, first), *record)
         seen: list[Changes] = []
-        tail = store.extend(old, saying("c", "d", seen=seen))
+        tail = store.extend(old, rows_with("c", "d", seen=seen))
         mine = chain([user("c"), user("d")], now)
-        assert told(seen[-1]) == (now, first, [record[::-1]])
-        assert told(tail) == (after(now, mine), first + mine, [record[::-1]])
+        assert contents_of(seen[-1]) == (now, first, [record[::-1]])
+        assert contents_of(tail) == (after(now, mine), first + mine, [record[::-1]])
         assert store.open("acme", "one") == tail.head
         assert store.messages(tail.head, 1, 9) == first + mine
         assert store.verify(tail.head) == []
@@ -56,10 +56,10 @@ class TurnContract:
         head = store.open("acme", "one")
         for n in range(3):
             seen: list[Changes] = []
-            tail = store.extend(head, saying(f"said {n}", seen=seen))
+            tail = store.extend(head, rows_with(f"said {n}", seen=seen))
             mine = chain([user(f"said {n}")], head)
-            assert [told(one) for one in seen] == [(head, [], [])] * len(seen)
-            assert told(tail) == (after(head, mine), mine, [])
+            assert [contents_of(one) for one in seen] == [(head, [], [])] * len(seen)
+            assert contents_of(tail) == (after(head, mine), mine, [])
             head = tail.head
 
     def test_tail_includes_records_of_others_without_messages(self, store: Database) -> None:
@@ -67,14 +67,14 @@ class TurnContract:
         head = append(store, old, chain([user("a")], old))
         record = record_after(head)
         now = store.commit(head, *record)
-        tail = store.extend(head, saying("b"))
-        assert told(tail) == (after(now, chain([user("b")], now)), chain([user("b")], now), [record[::-1]])
+        tail = store.extend(head, rows_with("b"))
+        assert contents_of(tail) == (after(now, chain([user("b")], now)), chain([user("b")], now), [record[::-1]])
 
     def test_extending_by_nothing_writes_nothing(self, store: Database) -> None:
         old = store.open("acme", "one")
         first = chain([user("a")], old)
         now = append(store, old, first)
-        assert told(store.extend(old, saying())) == (now, first, [])
+        assert contents_of(store.extend(old, rows_with())) == (now, first, [])
         assert store.open("acme", "one") == now
 
     def test_rows_that_do_not_follow_are_refused_and_nothing_is_written(self, store: Database) -> None:
@@ -98,11 +98,11 @@ class TurnContract:
         with pytest.raises(ZeroDivisionError):
             store.extend(old, refuse)
         assert store.open("acme", "one") == now
-        assert store.extend(now, saying("b")).head.position == 2
+        assert store.extend(now, rows_with("b")).head.position == 2
 
     def test_tail_is_what_is_there_beyond_a_head(self, store: Database) -> None:
         old = store.open("acme", "one")
-        assert told(store.changes(old)) == (old, [], [])
+        assert contents_of(store.changes(old)) == (old, [], [])
         rows = chain([user(f"{n}" * 3000) for n in range(5)], old)
         head = append(store, old, rows)
         records = [record_after(head)]
@@ -110,14 +110,14 @@ class TurnContract:
         middle = head
         records.append(record_after(head))
         head = store.commit(head, *records[1])
-        assert told(store.changes(old)) == (head, rows, [record[::-1] for record in records])
+        assert contents_of(store.changes(old)) == (head, rows, [record[::-1] for record in records])
         third = structs.replace(old, position=3, tip=rows[2].id, seal=rows[2].seal)
-        assert told(store.changes(third)) == (head, rows[3:], [record[::-1] for record in records])
-        assert told(store.changes(middle)) == (head, [], [records[1][::-1]])
+        assert contents_of(store.changes(third)) == (head, rows[3:], [record[::-1] for record in records])
+        assert contents_of(store.changes(middle)) == (head, [], [records[1][::-1]])
         fork = store.fork(head, "two", 2, 0)
-        assert told(store.changes(fork)) == (fork, [], [])
-        tail = store.extend(fork, saying("own"))
-        assert told(store.changes(fork)) == told(tail) == (tail.head, chain([user("own")], fork), [])
+        assert contents_of(store.changes(fork)) == (fork, [], [])
+        tail = store.extend(fork, rows_with("own"))
+        assert contents_of(store.changes(fork)) == contents_of(tail) == (tail.head, chain([user("own")], fork), [])
 
     def test_head_off_its_branch_is_reported(self, store: Database) -> None:
         """The store lost messages, and others appended since: their messages do not follow this head."""
@@ -133,13 +133,13 @@ class TurnContract:
                 store.changes(gone)
         for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
             with pytest.raises(StoreRolledBack):
-                store.extend(gone, saying("c"))
+                store.extend(gone, rows_with("c"))
         unerased = structs.replace(now, erased=1)
         for gone in (unseen, structs.replace(unseen, number=2), unerased):  # At a position where a message would fit.
             with pytest.raises(StoreRolledBack):
                 append(store, gone, chain([user("c")], gone))
             with pytest.raises(StoreRolledBack):
-                store.extend(gone, saying("c"))
+                store.extend(gone, rows_with("c"))
         for gone in (
             structs.replace(lost, number=1, record=now.record),
             further,
@@ -154,7 +154,7 @@ class TurnContract:
         with pytest.raises(NoSuchConversation):
             store.changes(Head("acme", "nobody", 77, 1))
         with pytest.raises(NoSuchConversation):
-            store.extend(Head("acme", "nobody", 77, 1), saying("a"))
+            store.extend(Head("acme", "nobody", 77, 1), rows_with("a"))
 
     def test_threads_that_extend_at_once_all_get_through_at_the_first_try(self, store: Database) -> None:
         begun = store.open("acme", "one")
@@ -166,7 +166,7 @@ class TurnContract:
             start.wait()
             try:
                 for turn in range(8):
-                    tail = store.extend(head, saying(f"{number}.{turn}"))
+                    tail = store.extend(head, rows_with(f"{number}.{turn}"))
                     assert tail.rows()[-1].position == tail.head.position > head.position
                     head = tail.head
             except Exception as error:

@@ -138,7 +138,9 @@ def _parameter(place: Place, kind: Any, sourced: Sourced, layer: Layer) -> Param
         return None  # A number that is not set has no scale.
     is_whole = isinstance(value, int) and int in kinds
     wanted: list[Value] = [*_ladder(value if is_whole else float(value)), *([_NONE] if NoneType in kinds else [])]
-    values = [one for one in wanted if one == value or _is_accepted(layer, _tables({place: one}))]
+    values = [
+        candidate for candidate in wanted if candidate == value or _is_accepted(layer, _tables({place: candidate}))
+    ]
     if len(values) < 2:
         return None
     return Parameter(place, tuple(values), values.index(value), sourced.source.level is Level.PRESET)

@@ -294,7 +294,7 @@ class _Tuning:
         ]
         whole = sum([old.cost_all_in * old.cost_unmanaged for old in before])
         mean = sum(saved) / len(saved)
-        spread = sum([(one - mean) ** 2 for one in saved]) * len(saved) / (len(saved) - 1)
+        spread = sum([(gain - mean) ** 2 for gain in saved]) * len(saved) / (len(saved) - 1)
         return HeldOut(
             all_in=all_in(now),
             all_in_preset=all_in(before),
@@ -302,8 +302,8 @@ class _Tuning:
             readable_preset=readable(before),
             gain=sum(saved) / whole,
             error=math.sqrt(spread) / whole,
-            better=sum(one > 1e-9 for one in saved),
-            worse=sum(one < -1e-9 for one in saved),
+            better=sum(gain > 1e-9 for gain in saved),
+            worse=sum(gain < -1e-9 for gain in saved),
         )
 
     def _trial(self, point: Point) -> Trial | None:

@@ -130,7 +130,7 @@ def measure_plan(
         pays_after=0 if extra <= 0 else math.ceil(extra / saving) if saving > 0 else None,
         usable=plan.before.budget.usable if plan.before.budget.has_window else None,
         changes=tuple(_changes(plan, first)),
-        summaries=tuple(NeededSummary(one.needs.request.policy, one.is_due) for one in plan.open_requests),
+        summaries=tuple(NeededSummary(request.needs.request.policy, request.is_due) for request in plan.open_requests),
         edits=len(plan.edits),
         overhead=overhead,
     )
@@ -175,7 +175,7 @@ def _changes(plan: Plan, first: int) -> Iterator[EntryChange]:
     for place, entry in before.items():
         if place in after:
             continue
-        cover = next((one for one in covers if one.position <= entry.position and entry.last <= one.last), None)
+        cover = next((shown for shown in covers if shown.position <= entry.position and entry.last <= shown.last), None)
         if cover is not None:
             inside.setdefault(_place(cover), []).append(entry)
         else:
@@ -204,7 +204,7 @@ def _changed(old: Entry | None, inside: Sequence[Entry], entry: Entry, edits: Ma
         position=entry.position,
         was=was,
         becomes=_form(entry),
-        tokens_before=old.tokens if old is not None else sum(one.tokens for one in inside),
+        tokens_before=old.tokens if old is not None else sum(shown.tokens for shown in inside),
         tokens_after=entry.tokens,
         before=old.message if old is not None else None,
         after=entry.message,

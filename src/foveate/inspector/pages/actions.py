@@ -176,7 +176,7 @@ def _records_before(chat: Conversation, before: int) -> list[Record]:
         if after and not records:  # One record is longer than the window.
             window *= 4
             continue
-        changing = [one for one in records if not all(isinstance(edit, Task | Bill) for edit in one.edits)]
+        changing = [record for record in records if not all(isinstance(edit, Task | Bill) for edit in record.edits)]
         found += reversed(changing)
         before = records[0].first if records else 1
     return found[:RECEIPTS]

@@ -101,7 +101,7 @@ def link(request: Request, route: str, /, **values: object) -> str:
     A value that is None or "" is left out.
     """
     router = page_of(request).router
-    found = next(one for one in router.routes if getattr(one, "name", "") == route)
+    found = next(each for each in router.routes if getattr(each, "name", "") == route)
     in_path = {key: value for key, value in values.items() if key in getattr(found, "param_convertors", {})}
     path = router.url_path_for(route, **in_path)
     query = [(key, value) for key, value in values.items() if key not in in_path and value not in (None, "")]

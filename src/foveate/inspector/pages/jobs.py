@@ -39,21 +39,21 @@ async def started(
 
 async def show_job(request: Request) -> Response:
     """Return how far a job is."""
-    job = _found(request)
+    job = _job_of(request)
     return JSONResponse({"status": job.status, "done": job.done, "total": job.total})
 
 
 async def cancel_job(request: Request) -> Response:
     """Cancel a job, and go back to its page."""
     fields = await form(request, changes=False)
-    _found(request).cancel()
+    _job_of(request).cancel()
     back = fields.get("back", "")
     # Only a path of this inspector: `//name` would be another server.
     is_own = back.startswith("/") and not back.startswith(("//", "/\\"))
     return RedirectResponse(back if is_own else request.scope.get("root_path", "") + "/", 303)
 
 
-def _found(request: Request) -> Job:
+def _job_of(request: Request) -> Job:
     jobs: Jobs = request.app.state.jobs
     job = jobs.find(tenant_of(request), request.path_params["id"])
     if job is None:

@@ -66,7 +66,9 @@ def add_words(
     _divide_pieces(session, branch, first, last)
     if at_once and last == end:
         pieces = session.rows(sql.WORDS, (*branch, _PIECES, end - BLOCK + 1, end))
-        whole = [one for begin, _, body in pieces for one in enumerate(PackedPiece(begin, body).messages(), begin)]
+        whole = [
+            message for begin, _, body in pieces for message in enumerate(PackedPiece(begin, body).messages(), begin)
+        ]
         session.each(sql.DROP_WORDS, [(*branch, _PIECES, begin) for begin, *_ in pieces])
         begin = pieces[0][0] if pieces else first
         _divide(session, branch, (begin, end), gather(begin, [*whole, *messages]), range(_LETTERS * _SIGNS))
@@ -184,7 +186,7 @@ class WordReader:
                 yield from run.keys_with(letter)
 
     def _positions(self, key: str, bucket: int) -> list[int]:
-        found, in_pieces = self._found(key, bucket), self._found(key, _PIECES)
+        found, in_pieces = self._positions_of(key, bucket), self._positions_of(key, _PIECES)
         for run in self._more:
             in_pieces += run.positions(key)
         found.sort()  # Parts of several branches are each in order.
@@ -193,7 +195,7 @@ class WordReader:
             found[at:] = sorted({*found[at:], *in_pieces})
         return found
 
-    def _found(self, key: str, bucket: int) -> list[int]:
+    def _positions_of(self, key: str, bucket: int) -> list[int]:
         found: list[int] = []
         for part, run in self._runs[bucket]:
             some = run.positions(key)
