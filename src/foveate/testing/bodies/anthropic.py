@@ -2,15 +2,18 @@
 
 Consecutive messages of one role are one turn for this API, so pairs and their order are checked by turn.
 `anthropic_message.py` checks single messages.
+
+Sources: Anthropic's documentation of mid-conversation system messages and of compaction, the types of its SDK, and the
+errors of the API, as of November 2026.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from .anthropic_message import SERVER_USES, THINKING, AnthropicFacts, AnthropicReader
-from .anthropic_system import compaction_faults, system_faults
 from .media import MANY_PIXELS
 from .values import CALL_ID, Fault, encodes
 
@@ -48,8 +51,8 @@ class AnthropicRules(AnthropicReader):
             yield "size", "messages", f"List should have at most {MESSAGES_MAX} items"
         if messages[0].role == "assistant" and messages[0].kinds[:1] != ["compaction"]:
             yield "first", "messages[0]", 'first message must use the "user" role'
-        yield from system_faults(messages, str(body.get("model", "")))
-        yield from compaction_faults(messages)
+        yield from _system_faults(messages, str(body.get("model", "")))
+        yield from _compaction_faults(messages)
         yield from _fallback_faults(messages)
         yield from _pairs(messages)
         yield from _server_pairs(messages)
@@ -282,3 +285,59 @@ def _cache(marks: Sequence[tuple[str, str]], *, automatic: bool) -> Iterator[Fau
         if short and ttl == "1h":
             yield "cache", path, "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
         short = short or ttl == "5m"
+
+
+_ANYWHERE: Final = "the directive-only form (content: [] with output_config) is accepted at any position"
+_OLDER: Final = re.compile(
+    r"claude-(?:\d|instant|(?:opus-4(?!-\d+\b)|opus-4-(?:[0-7]\b|\d{8}))|sonnet-4|haiku-4|sonnet-5(?!-\d\b))"
+).match
+"""Models that refuse system messages among the messages."""
+
+
+def _system_faults(messages: Sequence[AnthropicFacts], model: str) -> Iterator[Fault]:
+    """Yield the problems of the places of system messages. Consecutive ones are judged as one."""
+    position = 0
+    while position < len(messages):
+        start = position
+        while position < len(messages) and messages[position].role == "system":
+            position += 1
+        if position == start:
+            position += 1
+            continue
+        if _OLDER(model):
+            yield "role", f"messages[{start}].role", "role 'system' is not supported on this model"
+            continue
+        if not any(messages[place].kinds for place in range(start, position)):
+            continue
+        where = f"messages[{start}]"
+        if start == 0:
+            yield "system", where, f"use the top-level 'system' parameter for the initial system prompt; {_ANYWHERE}"
+        elif not _may_precede(messages[start - 1]):
+            problem = "role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool"
+            yield "system", where, f"{problem} result; {_ANYWHERE}"
+        if position < len(messages) and messages[position].role != "assistant":
+            problem = "role 'system' must precede an 'assistant' message or end the array"
+            yield "system", f"messages[{position - 1}]", f"{problem}; {_ANYWHERE}"
+
+
+def _may_precede(message: AnthropicFacts) -> bool:
+    last = message.kinds[-1] if message.kinds else ""
+    return message.role == "user" or (last.endswith("_tool_result") and last != "tool_result")
+
+
+def _compaction_faults(messages: Sequence[AnthropicFacts]) -> Iterator[Fault]:
+    """Yield the problems of compaction blocks. A signed one comes first, in place of what it summarizes, and alone."""
+    blocks = [(position, *block) for position, facts in enumerate(messages) for block in facts.compactions]
+    signed = [block for block in blocks if block[2]]
+    for position, place, _ in blocks:
+        where = f"messages[{position}].content[{place}]"
+        if messages[position].role == "system":
+            yield "compaction", where, "compaction_block_misplaced: the block is in a `system` message"
+    for position, place, _ in signed:
+        if (position, place) != (0, 0):
+            problem = "`compaction` block must be sent first, in place of the messages it summarizes"
+            yield "compaction", f"messages[{position}].content[{place}]", f"compaction_block_misplaced: {problem}"
+    if signed and len(blocks) > 1:
+        position, place, _ = blocks[0]
+        problem = "compaction_block_ambiguous: `messages` holds more than one `compaction` block with content"
+        yield "compaction", f"messages[{position}].content[{place}]", problem
