@@ -92,12 +92,11 @@ class Comparison:
             for index in range(max(start, history.first_open), len(history.known))
             if self._is_open(history.known[index]) and history.known[index].traits.role != "system"
         ]
-        gaps = self._gaps(known, chain, start)
-        for number, gap in enumerate(gaps):
+        for gap in self._gaps(known, chain, start):
             if (self._last if gap.is_last else self._inner)(gap):
                 continue
             if changes.fork_at is None:
-                self._depart(gap, gaps[number:], known, chain)
+                self._depart(gap, known, chain)
             break
         if changes.fork_at is None or changes.is_rewind:
             changes.undone = self._undone()
@@ -335,7 +334,7 @@ class Comparison:
         self._changes.shown += zip(hidden, spots[:count], strict=False)
         del spots[:count]
 
-    def _depart(self, gap: _Gap, rest: Sequence[_Gap], known: Sequence[int], chain: Sequence[Spot]) -> None:
+    def _depart(self, gap: _Gap, known: Sequence[int], chain: Sequence[Spot]) -> None:
         """Note that the list and the history part in this gap."""
         history, changes = self._history, self._changes
         changes.reason = _OTHER.format(place=self._place(gap.before))

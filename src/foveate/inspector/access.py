@@ -99,7 +99,7 @@ class Guard:
         elif (tenant := self._tenant(values)) is not None:
             await self._app({**scope, "foveate.tenant": tenant}, receive, answer)
         else:
-            await self._log_in(scope, values, answer)
+            await self._log_in(scope, answer)
 
     def _refusal(self, scope: Any, values: Mapping[str, str]) -> tuple[int, str] | None:
         """Return status and message for a request that is refused, from any sender."""
@@ -138,7 +138,7 @@ class Guard:
             return None
         return self._cookies.get(cookies[COOKIE].value) if COOKIE in cookies else None
 
-    async def _log_in(self, scope: Any, values: Mapping[str, str], send: Any) -> None:
+    async def _log_in(self, scope: Any, send: Any) -> None:
         """Set the cookie for the token in the query, and lead to the same page without it."""
         pairs = parse_qsl((scope.get("query_string") or b"").decode("latin-1"), keep_blank_values=True)
         key = token_key(dict(pairs).get("token", ""))

@@ -289,6 +289,50 @@ class _Compact(Struct, frozen=True):
     def _request(
         self, view: View, span: OldestSpan, last: Task | None, window: _Window, when: When
     ) -> NeedsSummary | None:
+        """Return the request for the summary of `span`, and the use of its answer; None if it could not free enough."""
+        request = self._summary_request(view, span, last, window)
+        if request is None:
+            return None
+        attempt, reason = request.task, self._reason(window, when)
+        assert attempt is not None, "a compaction counts its attempts"
+
+        def use(answer: Answer, refused: tuple[str, ...] = ()) -> Iterator[Edit | NeedsSummary]:
+            text = frame_summary(self.framing, span.handle, answer.text.strip())
+            fault = answer.error or self._find_fault(request, text, span, view)
+            task = replace(attempt, state="failed" if fault else "done", reason=fault)
+            if not fault:
+                yield Summarize(
+                    span.span,
+                    text,
+                    _NAME,
+                    reason,
+                    keep=span.kept,
+                    by=answer.by,
+                    refused=(*refused, *answer.refused),
+                    role=self.role,
+                )
+                yield task
+            elif self.digest and not self.strict and not refused and when != "ahead":
+                refusals = answer.refused
+                if not (answer.error and refusals):  # Otherwise the refusals already say why there is no text.
+                    refusals = (*refusals, f"{answer.by or 'summarizer'}: {fault.removeprefix('the summarizer ')}")
+                by_code = replace(request, task=None, by_code=True)
+                yield NeedsSummary(by_code, lambda digest: use_digest(digest, task, refusals))
+            elif self.strict:
+                raise self._failure(task, window, is_new=True)
+            else:
+                yield task
+
+        def use_digest(digest: Answer, failed: Task, refusals: tuple[str, ...]) -> Iterator[Edit | NeedsSummary]:
+            """Use a digest. If the digest is refused too, the journal gets the summarizer's failure."""
+            for edit in use(digest, refusals):
+                yield failed if isinstance(edit, Task) and edit.state == "failed" else edit
+
+        return NeedsSummary(request, use, when)
+
+    def _summary_request(
+        self, view: View, span: OldestSpan, last: Task | None, window: _Window
+    ) -> SummaryRequest | None:
         """Return the request for the summary of `span`; None if the summary could not free enough."""
         covered = sum(entry.tokens for entry in span.covered)
         source = sum(tokens_of(entry.message) for entry in span.covered)
@@ -309,7 +353,9 @@ class _Compact(Struct, frozen=True):
         facts = {"handle": span.handle, "request": last_request(view)[:_REQUEST_MAX] if awaits_reply(view) else ""}
         is_bare = self.framing == "{summary}"  # A bare text shows only the summarizer's words, without added names.
         required = () if is_bare else names_needed_later(span.covered, view.entries, target)
-        request = SummaryRequest(
+        # Not even the newest unit may fit the window of a model.
+        is_unreadable = not read.messages and self.digest and not self.strict
+        return SummaryRequest(
             _NAME,
             read.messages,
             target,
@@ -321,46 +367,8 @@ class _Compact(Struct, frozen=True):
             keeps_statements=not is_bare,
             focus=self.focus,
             covered=read.covered,
-            by_code=not read.messages
-            and self.digest
-            and not self.strict,  # Not even the newest unit fits the window of a model.
+            by_code=is_unreadable,
         )
-        reason = self._reason(window, when)
-
-        def use(answer: Answer, refused: tuple[str, ...] = ()) -> Iterator[Edit | NeedsSummary]:
-            text = frame_summary(self.framing, span.handle, answer.text.strip())
-            failed = replace(task, state="failed", reason=answer.error or self._find_fault(request, text, span, view))
-            if not failed.reason:
-                refusals = (*refused, *answer.refused)
-                yield Summarize(
-                    span.span,
-                    text,
-                    _NAME,
-                    reason,
-                    keep=span.kept,
-                    by=answer.by,
-                    refused=refusals,
-                    role=self.role,
-                )
-                yield replace(task, state="done")
-            elif self.digest and not self.strict and not refused and when != "ahead":
-                refusals = answer.refused
-                if not (answer.error and refusals):  # Otherwise the refusals already say why there is no text.
-                    reason_only = failed.reason.removeprefix("the summarizer ")
-                    refusals = (*refusals, f"{answer.by or 'summarizer'}: {reason_only}")
-                by_code = replace(request, task=None, by_code=True)
-                yield NeedsSummary(by_code, lambda digest: use_digest(digest, failed, refusals))
-            elif self.strict:
-                raise self._failure(failed, window, is_new=True)
-            else:
-                yield failed
-
-        def use_digest(digest: Answer, failed: Task, refusals: tuple[str, ...]) -> Iterator[Edit | NeedsSummary]:
-            """Use a digest. If the digest is refused too, the journal gets the summarizer's failure."""
-            for edit in use(digest, refusals):
-                yield failed if isinstance(edit, Task) and edit.state == "failed" else edit
-
-        return NeedsSummary(request, use, when)
 
     def _reason(self, window: _Window, when: When) -> str:
         if self.is_requested:
@@ -376,9 +384,8 @@ class _Compact(Struct, frozen=True):
         room = max(window.share(0.5), window.share(1.0) - previous // 3 - _PROMPT_TOKENS)
         if self.input_max is not None:
             room = min(room, self.input_max)
-        if (
-            last and last.input_tokens
-        ):  # The failed input may have been too long: send no more, and half after two failures.
+        if last and last.input_tokens:
+            # The failed input may have been too long: send no more, and half after two failures.
             room = min(room, last.input_tokens if last.attempt == 1 else last.input_tokens // 2)
         return room
 

@@ -82,7 +82,7 @@ def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
     for place, value in enumerate(as_list(trajectory.get("steps")), 1):
         with source.guard(0, f"step {place}"):
             step = convert(value, _Step)
-            messages.extend(_messages(step, value))
+            messages.extend(_messages(step))
             models.append(step.model_name or "")
     chains: list[Recording] = []
     for place, value in enumerate(as_list(trajectory.get("subagent_trajectories")), 1):
@@ -104,7 +104,7 @@ def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
 READER = Reader("atif", _recognises, _read)
 
 
-def _messages(step: _Step, value: dict[str, Any]) -> Iterator[RecordedMessage]:
+def _messages(step: _Step) -> Iterator[RecordedMessage]:
     time = to_milliseconds(step.timestamp)
     name = "" if step.step_id is None else str(step.step_id)
     text_parts: tuple[Part, ...] = _content(step.message)
