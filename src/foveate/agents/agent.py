@@ -266,9 +266,8 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
                     self._loop = self._new_loop(chat)
                     self._chat = chat
             finally:
-                if (
-                    self._chat is not chat and self._owns_conversation
-                ):  # Another task opened it first, or the loop refused it.
+                # Another task may have opened it first, or the loop refused it.
+                if self._chat is not chat and self._owns_conversation:
                     await chat.close()
         assert self._chat is not None, "This task or another one opened it."
         return self._chat

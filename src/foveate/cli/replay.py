@@ -228,22 +228,7 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
     """Print the table, the chart, the sentences and the place of the report."""
     from ..core.plurals import plural
     from ..replay.numbers import count
-    from ..replay.report import (
-        LEGEND,
-        client_sentence,
-        closing_sentence,
-        comparison_sentence,
-        group_by_transcript,
-        idle_sentence,
-        is_sound,
-        loss_sentence,
-        month_sentence,
-        notes_of_rows,
-        outcome_sentence,
-        table,
-        transcript_table,
-        window_sentence,
-    )
+    from ..replay.report import LEGEND, group_by_transcript, sentences_of, table, transcript_table
     from .chart import Line
     from .output import heading, print_chart, print_table, say
 
@@ -272,21 +257,8 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
     if any(max(line.values, default=0) > window for line in lines):
         lines.append(Line("window", [window] * len(largest[0].calls)))
     print_chart(f"Tokens per call{title}", lines)
-    if apart := notes_of_rows(group[0].row for group in transcripts):
-        say(apart)
-    for text in [f"{run.row.transcript}, {run.row.policy}, {text}" for run in replayed for text in run.refusals][:10]:
-        say(f"Refused: {text}")
-    for sentence in filter(None, (window_sentence(replayed), comparison_sentence(totals))):
+    for sentence in filter(None, sentences_of(replayed, totals)):
         say(sentence)
-    for row in totals:
-        rows = [run.row for run in replayed if run.row.policy == row.policy]
-        says_more = len(totals) == 1 or not is_sound([row]) or bool(row.over_budget)  # Else the table says it.
-        closing = closing_sentence(row) if says_more else ""
-        sentences = (idle_sentence(row), loss_sentence(row), closing, outcome_sentence(rows))
-        for sentence in filter(None, (*sentences, client_sentence(row), month_sentence(row))):
-            say(sentence)
-    if len(totals) > 1 and is_sound(totals):
-        say("Every view is legal, and no message is lost.")
     if report:
         say(f"The report is in {report}.")
 

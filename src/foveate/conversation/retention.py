@@ -143,9 +143,8 @@ class RetentionRun:
                 return structs.replace(report, erased=tuple(erased))
             state.refresh()
             due = self._find(ages)
-            report = (
-                report if erased else blocks.add_to(due.report(state.head.name))
-            )  # Keep counting what is erased already.
+            if not erased:  # Else the report goes on counting what is erased already.
+                report = blocks.add_to(due.report(state.head.name))
         if dry_run:
             return report
         self._restore_uncovered()

@@ -167,45 +167,39 @@ def sum_rows(rows: Sequence[Row]) -> Row:
         for kind, number in row.kept_apart.items():
             kept_apart[kind] = kept_apart.get(kind, 0) + number
     unmanaged = sum_of("cost_unmanaged")
+    figures: dict[str, Any] = {field: sum_of(field) for field in _SUMMED}
+    figures |= {field: weighted(field, weight) for field, weight in _WEIGHTS.items()}
+    figures |= {field: common(field) for field in ("policy", "window", "provider", "model")}
     return Row(
         transcript=rows[0].transcript if len(rows) == 1 else f"{len(rows)} recordings",
-        policy=common("policy"),
-        messages=sum_of("messages"),
-        calls=sum_of("calls"),
-        input_tokens=sum_of("input_tokens"),
         peak_tokens=max(row.peak_tokens for row in rows),
-        cost=sum_of("cost"),
-        cost_unmanaged=unmanaged,
         cost_ratio=share(sum_of("cost"), unmanaged) or 1.0,
         cost_all_in=weighted("cost_all_in", "cost_unmanaged") or 1.0,
-        expansions=sum_of("expansions"),
-        edits=sum_of("edits"),
-        prefix_rewrites=sum_of("prefix_rewrites"),
-        references=sum_of("references"),
-        recall_visible=weighted("recall_visible", "references"),
-        said_references=sum_of("said_references"),
-        said_visible=weighted("said_visible", "said_references"),
-        quoted_lines=sum_of("quoted_lines"),
-        quoted_visible=weighted("quoted_visible", "quoted_lines"),
-        recall_reachable=weighted("recall_reachable", "references"),
-        illegal_views=sum_of("illegal_views"),
-        lost_messages=sum_of("lost_messages"),
         ms_per_turn_p50=weighted("ms_per_turn_p50", "calls") or 0.0,
         ms_per_turn_p99=max(row.ms_per_turn_p99 for row in rows),
-        model_calls=sum_of("model_calls"),
-        over_budget=sum_of("over_budget"),
-        window=common("window"),
-        provider=common("provider"),
-        model=common("model"),
         money=money("money"),
         money_unmanaged=money("money_unmanaged"),
         kept_apart=kept_apart,
-        compactions=sum_of("compactions"),
         cost_recorded=recorded("cost_recorded", "cost_unmanaged"),
         money_recorded=recorded("money_recorded", "money_unmanaged"),
         began=min((row.began for row in rows if row.began is not None), default=None),
         ended=max((row.ended for row in rows if row.ended is not None), default=None),
+        **figures,
     )
+
+
+_SUMMED = (
+    *("messages", "calls", "input_tokens", "cost", "cost_unmanaged", "expansions", "edits", "prefix_rewrites"),
+    *("references", "said_references", "quoted_lines", "illegal_views", "lost_messages", "model_calls", "over_budget"),
+    "compactions",
+)
+_WEIGHTS = {
+    "recall_visible": "references",
+    "recall_reachable": "references",
+    "said_visible": "said_references",
+    "quoted_visible": "quoted_lines",
+}
+"""Shares, each with the total that it is a share of."""
 
 
 def settings_of_recording(recording: Recording) -> tuple[int, str, Prices]:

@@ -29,6 +29,7 @@ __all__ = [
     "notes_of_rows",
     "notes_sentence",
     "outcome_sentence",
+    "sentences_of",
     "table",
     "transcript_table",
     "window_sentence",
@@ -40,6 +41,8 @@ LEGEND = (
     "identifiers and the whole lines that calls took from earlier tool results, the share that they could still read."
 )
 """The figures of the table that need an explanation, for a line under it."""
+_REFUSALS = 10
+"""Refused plans that are listed, at most."""
 
 
 def table(rows: Sequence[Row], *, wide: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -47,6 +50,23 @@ def table(rows: Sequence[Row], *, wide: bool = False) -> tuple[tuple[str, ...], 
     columns = columns_for(rows, wide=wide)
     titles = ("policy", *(column.title for column in columns))
     return titles, [(row.policy, *(column.cell(row) for column in columns)) for row in rows]
+
+
+def sentences_of(replays: Sequence[ReplayResult], totals: Sequence[Row]) -> Iterator[str]:
+    """Yield what the table does not say about replays, and about the totals of each policy; "" if it says nothing."""
+    transcripts = group_by_transcript(replays)
+    yield notes_of_rows(group[0].row for group in transcripts)
+    refusals = [f"{run.row.transcript}, {run.row.policy}, {text}" for run in replays for text in run.refusals]
+    yield from (f"Refused: {text}" for text in refusals[:_REFUSALS])
+    yield window_sentence(replays)
+    yield comparison_sentence(totals)
+    for row in totals:
+        rows = [run.row for run in replays if run.row.policy == row.policy]
+        says_more = len(totals) == 1 or not is_sound([row]) or bool(row.over_budget)  # Else the table says it.
+        yield from (idle_sentence(row), loss_sentence(row), closing_sentence(row) if says_more else "")
+        yield from (outcome_sentence(rows), client_sentence(row), month_sentence(row))
+    if len(totals) > 1 and is_sound(totals):
+        yield "Every view is legal, and no message is lost."
 
 
 def closing_sentence(row: Row) -> str:

@@ -160,9 +160,8 @@ class _ByModel:
                 if retry == _RETRIES or room <= _LEAST or not _is_too_long(error):
                     raise
                 parts = split_messages(request.messages, max(_LEAST, room))
-                room = (
-                    min(room, max(map(len, parts), default=0)) // 2
-                )  # Half of the size that failed, not of the allowed size.
+                # Half of the size that failed, not of the allowed size.
+                room = min(room, max(map(len, parts), default=0)) // 2
         raise AssertionError("a retry either returns or raises")
 
     def _summarize(self, request: SummaryRequest, room: int) -> _Steps:

@@ -140,10 +140,8 @@ class TurnContract:
                 append(store, gone, chain([user("c")], gone))
             with pytest.raises(StoreRolledBack):
                 store.extend(gone, rows_with("c"))
-        for gone in (
-            structs.replace(lost, number=1, record=now.record),
-            further,
-        ):  # At a number where an edit would fit.
+        # At a number where an edit would fit.
+        for gone in (structs.replace(lost, number=1, record=now.record), further):
             with pytest.raises(StoreRolledBack):
                 store.commit(gone, *record_after(gone))
         with pytest.raises(StoreRolledBack):

@@ -110,9 +110,8 @@ class Journal:
 
         def work(session: Session) -> None:
             current(session, head, self._place)
-            if session.rows(
-                sql.LOCK_IF_NOT_ERASED, (*key(head), head.erased)
-            ):  # Else it may contain text that was erased since.
+            # After an erasure, the snapshot may contain text that was erased since.
+            if session.rows(sql.LOCK_IF_NOT_ERASED, (*key(head), head.erased)):
                 session.rows(sql.SAVE_SNAPSHOT, (*key(head), position, number, *stored, *shown))
 
         self._driver.write(work)
