@@ -115,7 +115,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def is_done(self) -> bool:
-        """Whether the run reached its end: no limit stopped it, and nothing failed."""
+        """Return whether the run reached its end: no limit stopped it, and nothing failed."""
         return self.run.state == "done"
 
     def __str__(self) -> str:

@@ -144,9 +144,11 @@ class InvokableTool(Protocol):
     """An object that takes one JSON text, and returns text or JSON."""
 
     def invoke(self, arguments: str, /) -> Any:
-        """`arguments`: a JSON object with `conversation_id`, `from_turn`, `to_turn`, `original_message_count`,
+        """Return the summary: text, `{"summary": ...}`, or an awaitable of that.
+
+        `arguments`: a JSON object with `conversation_id`, `from_turn`, `to_turn`, `original_message_count`,
         `filtered_message_count`, `messages` (each with `role`, `text`, `has_tool_calls`, `is_tool_result`) and
-        `previous_summary`. Returns the summary: text, `{"summary": ...}`, or an awaitable of that.
+        `previous_summary`.
         """
         ...
 

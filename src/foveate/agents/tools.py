@@ -110,7 +110,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def is_async(self) -> bool:
-        """Whether its calls must be awaited."""
+        """Return whether its calls must be awaited."""
         return _is_async(self.call)
 
     @property

@@ -349,7 +349,7 @@ def positions_of(provider: str, messages: Sequence[Message], body: dict[str, Any
 
 
 def _starts(provider: str, messages: Sequence[Message], body: dict[str, Any]) -> list[list[int]]:
-    """For each wire message, return the position of the recorded message of each of its blocks."""
+    """Return, for each wire message, the position of the recorded message of each of its blocks."""
     form = get_format(provider)
     if provider == "openai_responses":  # A message is one item or several; none holds several messages.
         return [[position] for position, message in enumerate(messages, 1) for _ in form.render([message])]

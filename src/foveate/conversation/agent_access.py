@@ -71,7 +71,7 @@ class AgentAccess:
 
     @property
     def answers_expand(self) -> bool:
-        """Whether the model is offered the tool `expand`, and the conversation answers its calls."""
+        """Return whether the model is offered the tool `expand`, and the conversation answers its calls."""
         return self.session.exchange.answers_expand
 
     def observe(self, observer: Observer) -> None:

@@ -112,6 +112,6 @@ class BlockReleases:
 
 
 def _hides(entry: Entry, path: Path) -> bool:
-    """Whether an edit that is not the caller's hides the part at a path."""
+    """Return whether an edit that is not the caller's hides the part at a path."""
     by = [policy for shrunk, policy in zip(entry.shrunk, entry.shrunk_by, strict=True) if paths_overlap(shrunk, path)]
     return bool(by) and CALLER not in by and not entry.is_pinned(path)

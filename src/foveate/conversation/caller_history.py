@@ -54,7 +54,7 @@ class _Reply(NamedTuple):
 
     @property
     def continues_thoughts(self) -> bool:
-        """Whether lists show only reasoning of the replies before it."""
+        """Return whether lists show only reasoning of the replies before it."""
         return bool(self.continued) and all(isinstance(part, Reasoning) for part in self.continued)
 
     def shown(self, known: Known) -> tuple[Part, ...]:

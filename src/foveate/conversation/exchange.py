@@ -302,7 +302,7 @@ class Exchange:
 
     @property
     def answers_expand(self) -> bool:
-        """Whether the conversation answers the calls of `expand` in the reply to the last request.
+        """Return whether the conversation answers the calls of `expand` in the reply to the last request.
 
         Before the first request: whether it may have been offered.
         """

@@ -318,7 +318,7 @@ class State:
 
     @property
     def offers_expand(self) -> bool:
-        """Whether the coming request offers the tool `expand`. Otherwise no text names it.
+        """Return whether the coming request offers the tool `expand`. Otherwise no text names it.
 
         It does if the newest request of this object does; before its first request, if the newest one in the journal
         does.

@@ -74,7 +74,7 @@ class VisibleMessages:
 
     @property
     def offers_expand(self) -> bool:
-        """Whether the newest model call got texts that name the tool `expand`, as far as there are any."""
+        """Return whether the newest model call got texts that name the tool `expand`, as far as there are any."""
         task = self.tasks.get(NOT_OFFERED)
         return task is None or task.state != "done"
 
@@ -135,7 +135,7 @@ class VisibleMessages:
 
     @property
     def has_terms(self) -> bool:
-        """Whether a visible message may have a lease, or a retention of its parts."""
+        """Return whether a visible message may have a lease, or a retention of its parts."""
         return self._slots.has_leases or bool(self._slots.retained)
 
     def covers(self) -> list[Cover]:

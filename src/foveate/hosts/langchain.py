@@ -168,5 +168,5 @@ def _path_of(runtime: Any, messages: Sequence[BaseMessage]) -> tuple[Path, Path]
 
 
 def _never_called(**arguments: Any) -> str:
-    """The middleware answers calls of `expand` in `wrap_tool_call`."""
+    """Stand for `expand`, whose calls the middleware answers in `wrap_tool_call`."""
     raise AssertionError("FoveateMiddleware answers calls of `expand` itself.")

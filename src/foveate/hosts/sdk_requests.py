@@ -108,7 +108,7 @@ class SdkRequest:
 
     @property
     def is_newest(self) -> bool:
-        """Whether the conversation had no model call after this one."""
+        """Return whether the conversation had no model call after this one."""
         return self._chat._agent.is_newest(self._turn)
 
     def _written(self, prompt: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -49,7 +49,7 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it ended: done, failed or cancelled."""
+        """Return whether it ended: done, failed or cancelled."""
         return self._finished.is_set()
 
     def wait(self, seconds: float) -> bool:

@@ -159,7 +159,7 @@ def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> Reso
 
 
 def _is_mixed(policy: PolicyChoice | None) -> bool:
-    """Whether names of presets stand in a list."""
+    """Return whether names of presets stand in a list."""
     return isinstance(policy, list | tuple) and any(isinstance(choice, str) for choice in policy)
 
 

@@ -147,7 +147,7 @@ def _erase_alone(store: Database, name: str, tenant: str, reason: str, who: str,
 
 
 def _may_be_old(store: Database, tenant: str, name: str, ages: tuple[Age, ...], now: int) -> bool:
-    """Whether any message can be too old: by every rule the oldest message is the first."""
+    """Return whether any message can be too old: by every rule the oldest message is the first."""
     head = store.open(tenant, name, create=False)
     oldest, newest = store.stamps(head, 1, 1), store.stamps(head, head.position, head.position)
     if not oldest:

@@ -127,12 +127,12 @@ class _WhenItPays:
 
     @property
     def optional(self) -> bool:
-        """Whether all policies are left out without a summarizer."""
+        """Return whether all policies are left out without a summarizer."""
         return all(getattr(policy, "optional", False) for policy in self._policies)
 
     @property
     def needs_summarizer(self) -> bool:
-        """Whether one of the policies needs a summarizer."""
+        """Return whether one of the policies needs a summarizer."""
         return any(getattr(policy, "needs_summarizer", False) for policy in self._policies)
 
     def idle_note(self, usable: int, *, has_summarizer: bool) -> str:

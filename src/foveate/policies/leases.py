@@ -161,7 +161,7 @@ class Due(NamedTuple):
 
     @property
     def is_expandable(self) -> bool:
-        """Whether the model may expand the original."""
+        """Return whether the model may expand the original."""
         return self.lease.preserve_original is not False
 
     @property
@@ -208,7 +208,7 @@ class Levels:
 
     @property
     def wants_summaries(self) -> bool:
-        """Whether a lease of these levels asks for summaries."""
+        """Return whether a lease of these levels asks for summaries."""
         return any(lease.compact_mode == "summary" and expires(lease) for lease in self._leases().values())
 
     @property

@@ -242,7 +242,7 @@ class _Batches:
 
     @property
     def has_recap(self) -> bool:
-        """Whether a due turn is shown as its recap, or may be."""
+        """Return whether a due turn is shown as its recap, or may be."""
         return bool(self._newest or self._lines)
 
     def shrink_inputs(self) -> Iterator[_Step]:

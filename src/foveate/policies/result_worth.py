@@ -149,7 +149,7 @@ class _Changes(Struct):
 
     @property
     def has_open_fold(self) -> bool:
-        """Whether folds after the newest message changed files."""
+        """Return whether folds after the newest message changed files."""
         return bool(self._folded)
 
     def read(self, entry: Entry) -> None:

@@ -28,7 +28,7 @@ class Job(Protocol):
     """A call that runs in the background. Of its methods only `result` raises."""
 
     def done(self) -> bool:
-        """Whether the call has ended, with a result or an exception."""
+        """Return whether the call has ended, with a result or an exception."""
         ...
 
     def result(self) -> object:

@@ -80,12 +80,12 @@ class Frame(NamedTuple):
 
     @property
     def is_warmup(self) -> bool:
-        """Whether it brings items only, and asks for no reply."""
+        """Return whether it brings items only, and asks for no reply."""
         return _value(self.fields, "generate") is False
 
     @property
     def is_kept_by_provider(self) -> bool:
-        """Whether the provider may know a response that this connection does not know."""
+        """Return whether the provider may know a response that this connection does not know."""
         return _value(self.fields, "store") is not False and not self.is_warmup
 
     def body(self, items: list[bytes] | None) -> bytes:

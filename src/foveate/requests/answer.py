@@ -83,7 +83,7 @@ class Answer:
 
     @property
     def asks_only_us(self) -> bool:
-        """Whether the newest answer only asks to expand something, so that the client gets nothing of its calls."""
+        """Return whether the newest answer only asks to expand something, so that the client gets none of its calls."""
         return self._splice is not None and self._splice.asks_only_us
 
     def reply(self) -> dict[str, Any] | None:

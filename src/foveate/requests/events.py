@@ -52,7 +52,7 @@ class EventSplitter:
 
     @property
     def is_between(self) -> bool:
-        """Whether no event is incomplete."""
+        """Return whether no event is incomplete."""
         return not self._rest
 
     def feed(self, piece: bytes) -> Iterator[StreamEvent]:

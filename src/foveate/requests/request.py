@@ -132,7 +132,7 @@ class WireRequest:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the newest answer had its end."""
+        """Return whether the newest answer had its end."""
         return self._answer.reply() is not None
 
     def _prepare(self, messages: list[Any] | None = None) -> None:

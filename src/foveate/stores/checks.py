@@ -146,7 +146,7 @@ def check_rows(head: Head, rows: Sequence[StoredMessage]) -> None:
 
 
 def _seals(parent: str, row: StoredMessage) -> bool:
-    """Whether the seal of a row was computed from its redacted stamp or, as in old stores, from the stamp's bytes."""
+    """Return whether the seal of a row fits its redacted stamp or, as in old stores, the bytes of its stamp."""
     if ids.seal(parent, row.id, redacted_stamp(row.stamp)) == row.seal:
         return True
     return bool(row.stamp.metadata) and ids.seal(parent, row.id, wire.encode_stamp(row.stamp)) == row.seal
@@ -177,7 +177,7 @@ def step_released(record: Record, id: str, stamp: Stamp) -> tuple[str, int] | No
 
 
 def is_shared(families: Mapping[int, Lineage], branch: int, position: int) -> bool:
-    """Whether more than one of these branches shows the message at a position of `branch`."""
+    """Return whether more than one of these branches shows the message at a position of `branch`."""
     places = [
         part.branch for other, family in families.items() for part in position_ranges(family, other, position, position)
     ]

@@ -109,7 +109,7 @@ def pack_outline(body: bytes) -> bytes:
 
 
 def is_outline(stored: object) -> bool:
-    """Whether this stored form is of an outline."""
+    """Return whether this stored form is of an outline."""
     return isinstance(stored, bytes) and stored[:1] == _OUTLINE
 
 

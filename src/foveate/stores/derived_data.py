@@ -104,7 +104,7 @@ class DerivedData(Struct):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to erase."""
+        """Return whether there is nothing to erase."""
         return not (self.bodies or self.stamps or self.records or self.snapshots or self.runs or self.steps)
 
 
@@ -402,7 +402,7 @@ class _Search:
 
 
 def _any_in(positions: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of these positions, which are in order, is in this span."""
+    """Return whether one of these positions, which are in order, is in this span."""
     at = bisect_left(positions, first)
     return at < len(positions) and positions[at] <= last
 
@@ -422,7 +422,7 @@ def _plain_texts(texts: Iterable[str]) -> list[str]:
 
 
 def _quotes_any(text: str, quotes: Iterable[str]) -> bool:
-    """Whether a text equals or is the beginning of one of `quotes`, or contains one. Blanks do not count."""
+    """Return whether a text equals or is the beginning of one of `quotes`, or contains one. Blanks do not count."""
     plain = _plain(text)
     if not plain or plain == ERASED:
         return False

@@ -20,8 +20,9 @@ __all__ = ["check_seen", "counted", "handles_of", "residue", "whole_runs"]
 def check_seen(
     tree: Tree, head: Head, spans: Sequence[tuple[int, int]], seen: Iterable[Head], ends: Ends, *, is_still: bool
 ) -> None:
-    """Raises ConflictError where a branch that shares messages of these spans of `head` is not as it was `seen` any
-    more: see `Store.erase`.
+    """Raise ConflictError if a branch that shares messages of these spans of `head` has changed since it was `seen`.
+
+    See `Store.erase`.
     """
     families, first, last = tree.branches(), dict[int, int](), dict[int, int]()
     for span in spans:

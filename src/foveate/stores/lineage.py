@@ -90,7 +90,7 @@ def record_ranges(lineage: Lineage, branch: int, first: int, last: int) -> Itera
 
 
 def shares(lineage: Lineage, branch: int, last: int, rows: Iterable[Range]) -> bool:
-    """Whether positions 1..last of `branch` are some of these rows."""
+    """Return whether positions 1..last of `branch` are some of these rows."""
     own = {part.branch: part for part in position_ranges(lineage, branch, 1, last)}
     return any((part := own.get(row.branch)) and row.first <= part.last and part.first <= row.last for row in rows)
 

@@ -207,7 +207,7 @@ def _row_pattern(row: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def contains(text: Words, row: Sequence[str]) -> bool:
-    """Whether a text contains these words in a row, in one of its two rows."""
+    """Return whether a text contains these words in a row, in one of its two rows."""
     return _row_contains(tuple(row), text.words) or _row_contains(tuple(row), text.humps)
 
 

@@ -116,7 +116,7 @@ class Statements:
         return frozenset(_runs(self.users)), frozenset(_runs(self.others))
 
     def is_quoted(self, quote: str) -> bool:
-        """Whether a user said this; an ellipsis marks an omission."""
+        """Return whether a user said this; an ellipsis marks an omission."""
         pieces = [piece for piece in map(plain, _ELLIPSIS.split(quote)) if piece.strip(".,;:!? ")]
         return all(self._holds(piece.strip(".,;:!? ")) for piece in pieces)
 
@@ -196,13 +196,13 @@ def _find_invention(sentence: str, statements: Statements, is_users: bool) -> st
 
 
 def _is_name(quote: str, is_statement: bool) -> bool:
-    """Whether the quotation marks only set off a name, such as a file name."""
+    """Return whether the quotation marks only set off a name, such as a file name."""
     words = quote.split()
     return len(words) == 1 and (not is_statement or any(not letter.isalpha() for letter in quote.strip(".,!?")))
 
 
 def _is_permitted(sentence: str, statements: Statements) -> bool:
-    """Whether a user agreed, in a message that holds most words of the sentence."""
+    """Return whether a user agreed, in a message that holds most words of the sentence."""
     if statements.permitted is None:
         return False
     about = _PERMITS.sub(" ", _USER.sub(" ", sentence))

@@ -163,7 +163,7 @@ def _failure(summarizer: Summarizer, error: Exception) -> str:
 
 
 def _needs_no_model(summarizer: object) -> bool:
-    """Whether a summarizer declares that it uses no model: it answers at once, and invents nothing."""
+    """Return whether a summarizer declares that it uses no model: it answers at once, and invents nothing."""
     return getattr(summarizer, "needs_no_model", False) is True
 
 

@@ -29,7 +29,7 @@ class CrankedJob:
         self._is_done = True
 
     def done(self) -> bool:
-        """Whether the call has run."""
+        """Return whether the call has run."""
         return self._is_done
 
     def result(self) -> object:

@@ -46,7 +46,7 @@ class Countdown:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether the failure has happened."""
+        """Return whether the failure has happened."""
         return self._left <= 0
 
 

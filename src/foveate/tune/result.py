@@ -95,7 +95,7 @@ class Tuned(Struct, frozen=True):
 
     @property
     def is_better(self) -> bool:
-        """Whether some settings are worth a change of the preset."""
+        """Return whether some settings are worth a change of the preset."""
         return bool(self.best.settings)
 
     def as_json(self) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def _with_tree_of(store: Database, tenant: str, name: str, output: _Output) -> l
 
 
 def _is_still(store: Database, head: Head, erased: list[Erasure]) -> bool:
-    """Whether nothing else was erased in the tree of a conversation."""
+    """Return whether nothing else was erased in the tree of a conversation."""
     return store.erasures(head) == erased
 
 

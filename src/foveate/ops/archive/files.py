@@ -123,7 +123,7 @@ def reading(path: Path) -> Iterator[BinaryIO]:
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether `reading` decompresses this file."""
+    """Return whether `reading` decompresses this file."""
     return path.suffix in (".gz", ".zst")
 
 

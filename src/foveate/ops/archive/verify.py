@@ -181,7 +181,7 @@ def verified(store: Database, head: Head | None, heads: Sequence[SavedHead] = ()
 
 
 def _database(store: Database) -> Iterator[Verified]:
-    """The check that the database makes of its own files."""
+    """Yield the result of the database's check of its files."""
     try:
         findings, notes = store.check_database()
     except StoreError as error:
@@ -264,7 +264,7 @@ def _with_ends_of(now: Head, head: Head | SavedHead) -> Head:
 
 
 def _has_tip(store: Database, branch: Head, head: Head | SavedHead) -> bool:
-    """Whether a branch has the tip of the head, without a check of its chains."""
+    """Return whether a branch has the tip of the head, without a check of its chains."""
     if branch.position < head.position or branch.number < head.number:
         return False
     try:
@@ -330,7 +330,7 @@ def _unread(position: int, id: str, /) -> Message:
 
 
 def _is_same(saved: Edit, edit: Edit) -> bool:
-    """Whether an edit of a saved view equals that of the journal. Old versions saved views without token counts."""
+    """Return whether an edit of a saved view equals that of the journal. Old versions saved no counts of tokens."""
     bare, proven = erased_edit(saved), erased_edit(edit)
     if isinstance(bare, _Sized) and isinstance(proven, _Sized) and not (bare.tokens_before or bare.tokens_after):
         proven = replace(proven, tokens_before=0, tokens_after=0)

@@ -105,7 +105,7 @@ class Tables:
         self._is_ready = True
 
     def are_there(self) -> bool:
-        """Whether the queue exists."""
+        """Return whether the queue exists."""
         with self.connection() as connection:
             return _known(connection)[1]
 
@@ -165,7 +165,7 @@ def read_postgres_url(url: str) -> PostgresUrl:
 
 
 def _is_up_to_date(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the tables exist and are up to date."""
+    """Return whether the tables exist and are up to date."""
     jobs, reasons, comment = _known(connection)
     return jobs and reasons and (not comment.startswith(_MARK) or comment == _MARK + _files()[-1].name)
 

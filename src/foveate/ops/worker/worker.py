@@ -79,7 +79,7 @@ class Backoff(BaseRetryStrategy):
         self.attempts, self.pause = attempts, pause
 
     def is_last(self, attempts: int) -> bool:
-        """Whether the current attempt is the last one. `attempts`: those before it."""
+        """Return whether the current attempt is the last one. `attempts`: those before it."""
         return attempts + 1 >= self.attempts
 
     def get_retry_decision(self, *, exception: BaseException, job: QueuedJob) -> RetryDecision | None:
@@ -326,7 +326,7 @@ def _crontab(line: str, ages: tuple[Age, ...]) -> str:
 
 
 def _nothing() -> None:
-    """A task for the check of its crontab line."""
+    """Do nothing: the check of a crontab line needs a task."""
 
 
 def _task(

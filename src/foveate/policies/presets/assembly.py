@@ -39,7 +39,7 @@ def switched_on(layer: Layer) -> list[Mechanism]:
 
 
 def is_on(mechanism: str, layer: Layer) -> bool:
-    """Whether a mechanism is switched on. Raises BadSetting if its switch is neither true nor false."""
+    """Return whether a mechanism is switched on. Raises BadSetting if its switch is neither true nor false."""
     place = (mechanism, "enabled")
     return place in layer and bool(check_value(bool, place, layer[place]))
 

@@ -84,7 +84,7 @@ def fields_of(owner: Callable[..., object]) -> Mapping[str, Field]:
 
 
 def is_plain(kind: Kind) -> bool:
-    """Whether a file or a text can hold a value of this kind; a function, for one, only a program can pass."""
+    """Return whether a file or a text can hold a value of this kind; a function, for one, only a program can pass."""
     kind, origin = _bare(kind)
     if origin in (Union, UnionType):
         return any(is_plain(member) for member in get_args(kind) if member is not NoneType)
@@ -94,7 +94,7 @@ def is_plain(kind: Kind) -> bool:
 
 
 def is_table(kind: Kind) -> bool:
-    """Whether values of this kind are tables, which one line of text cannot hold."""
+    """Return whether values of this kind are tables, which one line of text cannot hold."""
     kind, origin = _bare(kind)
     if origin in (Union, UnionType):
         return all(is_table(member) for member in get_args(kind) if member is not NoneType and is_plain(member))

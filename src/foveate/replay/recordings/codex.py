@@ -285,7 +285,7 @@ def _items_of(value: Any) -> list[Any] | None:
 
 
 def _read_items(source: Source) -> Recording:
-    """A list of items, a request body (`{"input": [...], "instructions": ...}`), or JSON Lines of items.
+    """Read a list of items, a request body (`{"input": [...], "instructions": ...}`), or JSON Lines of items.
 
     Early rollouts were such lines too, after one with `id`, `timestamp` and `instructions`.
     """

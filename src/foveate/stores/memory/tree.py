@@ -45,7 +45,7 @@ class MemoryWords:
         self._rows, self._count = rows, len(rows)
 
     def holds(self, position: int) -> bool:
-        """Whether the index has any key of a message."""
+        """Return whether the index has any key of a message."""
         return any(position in positions for positions in self._positions.values())
 
     def search(self, query: str, limit: int, last: int) -> list[SearchHit]:

@@ -128,19 +128,19 @@ _BY_CODE = {code: sentence for codes, sentence in _ADVICE.items() for code in co
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether other writers caused it, so that a retry helps."""
+    """Return whether other writers caused it, so that a retry helps."""
     return _code(error) in _CONFLICTS
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is lost, and another one may work."""
+    """Return whether the connection is lost, and another one may work."""
     code = _code(error)
     # A statement that was prepared before a table changed needs a new connection.
     return code in _LOST or code.startswith("08") or (code == "0A000" and "cached plan" in str(error))
 
 
 def is_worth_another(error: BaseException) -> bool:
-    """Whether to retry on another connection after this error."""
+    """Return whether to retry on another connection after this error."""
     return not isinstance(error, Unanswered) and _code(error) not in _ONCE
 
 

@@ -140,7 +140,7 @@ class Connections:
         self._generation[0] += 1
 
     def misleads(self, error: BaseException) -> bool:
-        """Whether this error shows that a connection leads to a standby although the URL asks for the primary."""
+        """Return whether a connection leads to a standby, as this error shows, and the URL asks for the primary."""
         return self._url.is_for_primary and isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
 
     def close(self) -> None:

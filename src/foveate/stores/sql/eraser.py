@@ -369,7 +369,7 @@ def _ends(session: Session, head: Head) -> Ends:
 
 
 def _is_complete(session: Session, head: Head, collected: _Collected) -> bool:
-    """Whether nothing changed since, and no new message has to be erased too."""
+    """Return whether nothing changed since, and no new message has to be erased too."""
     tree, now = SqlTree(session, head), _ends(session, head)
     before = collected.heads
     if {branch: ends[1:] for branch, ends in now.items()} != {branch: ends[1:] for branch, ends in before.items()}:

@@ -91,7 +91,7 @@ class SqlTree:
         return read_steps(self._session, self.head, run, 0)
 
     def has_redacted_seal(self, place: Place) -> bool:
-        """Whether the seal of a row was computed from the redacted form of its stamp."""
+        """Return whether the seal of a row was computed from the redacted form of its stamp."""
         family = self._families[place.branch]
         branch = Head(self.head.tenant, self.head.name, self.head.root, place.branch)
         _, parent = link_at(self._session, branch, family, place.position - 1)

@@ -136,12 +136,12 @@ def message_values(head: Head, row: StoredMessage, packed: bytes) -> tuple[Row, 
 
 
 def are_bytes(*values: object) -> bool:
-    """Whether all these columns contain bytes: in SQLite a flipped bit may change their type."""
+    """Return whether all these columns contain bytes: in SQLite a flipped bit may change their type."""
     return all(type(value) is bytes for value in values)
 
 
 def _is_text(value: object) -> bool:
-    """Whether this column contains valid text. Damaged text is read with surrogates in it."""
+    """Return whether this column contains valid text. Damaged text is read with surrogates in it."""
     if not isinstance(value, str):
         return False
     try:

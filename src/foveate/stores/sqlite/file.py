@@ -138,7 +138,7 @@ class SqliteFile:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this is the process that opened the file, and not a forked child."""
+        """Return whether this is the process that opened the file, and not a forked child."""
         return self._pid == os.getpid()
 
     def check(self) -> None:
