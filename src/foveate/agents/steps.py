@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from ..core.json_objects import objects_in
+from ..core.results import plain_name
 from ..errors import BadInput
 
 __all__ = [
@@ -227,7 +228,7 @@ def _step(fields: Mapping[str, Any]) -> NextStep:
         next = answer.next_step
     else:  # The step itself, without an object around it.
         next = _convert(_Next, fields)
-    kind = _plain(next.type or next.step or "")
+    kind = plain_name(next.type or next.step or "")
     reason = next.reason or _text(next.message) or answer.reason or answer.reasoning or ""
     if answer.task_complete:
         return Failed(reason or message) if kind in _FAILED else Success(message or _text(next.message))
@@ -317,7 +318,7 @@ def _normalized(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the object with its fields in the spelling of `_NAMES`. Parameters stay as they are."""
     renamed: dict[str, Any] = {}
     for name, value in fields.items():
-        known = _NAMES.get(_plain(name), name)
+        known = _NAMES.get(plain_name(name), name)
         if known == "params" or not isinstance(value, dict | list):
             renamed.setdefault(known, value)
         elif isinstance(value, dict):
@@ -325,8 +326,3 @@ def _normalized(fields: Mapping[str, Any]) -> dict[str, Any]:
         else:
             renamed.setdefault(known, [_normalized(item) if isinstance(item, dict) else item for item in value])
     return renamed
-
-
-def _plain(name: str) -> str:
-    """Return a name without case, hyphens, blanks and underscores."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())

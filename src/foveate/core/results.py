@@ -35,6 +35,7 @@ __all__ = [
     "merged_headline",
     "native_message",
     "native_steps",
+    "plain_name",
     "read_actions",
     "with_headline",
 ]
@@ -177,7 +178,7 @@ def _collect(value: Any, calls: list[ToolCall], words: list[str]) -> None:
 
 
 def _call_in(fields: Mapping[str, Any]) -> ToolCall | None:
-    plain = {_plain(key): key for key in reversed(list(fields))}
+    plain = {plain_name(key): key for key in reversed(list(fields))}
     name_key = next((plain[key] for key in _NAMES if key in plain and isinstance(fields[plain[key]], str)), None)
     if name_key is None:
         return None
@@ -197,7 +198,7 @@ def _call_in(fields: Mapping[str, Any]) -> ToolCall | None:
             return ToolCall("", fields[name_key], _json({arguments_key: other}))
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a name without case, hyphens, blanks and underscores."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
@@ -292,4 +293,4 @@ def _shown_step(step: Entry, source: Message, answered: Sequence[ToolCall], plac
 
 
 def _is_name(called: str, tool: str) -> bool:
-    return bool(called) and (not tool or _plain(called) == _plain(tool))
+    return bool(called) and (not tool or plain_name(called) == plain_name(tool))

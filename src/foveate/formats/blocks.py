@@ -26,6 +26,7 @@ __all__ = [
     "describe",
     "extra_fields",
     "free_text",
+    "get_count",
     "get_string",
     "hidden_media_text",
     "is_sendable",
@@ -74,6 +75,12 @@ def get_string(fields: Mapping[str, Any], key: str, where: str) -> str:
     if isinstance(value, str):
         return value
     raise wrong_type(f"{where}.{key}", value, "a string")
+
+
+def get_count(fields: object, key: str) -> int | None:
+    """Return the number of tokens under `key`, or None (never 0) if there is none."""
+    value = fields.get(key) if isinstance(fields, Mapping) else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def call_arguments(call: Mapping[str, Any], where: str) -> str:

@@ -18,7 +18,7 @@ from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reaso
 from ...core.server_tools import server_blocks
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import MARKS, as_dict, as_list, describe, get_count, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 
 __all__ = ["NAME", "read", "read_reply"]
@@ -114,8 +114,7 @@ def _usage(usage: object, *, runs_tools: bool) -> Usage:
     for each in compactions:
         sums = [None if x is None and y is None else (x or 0) + (y or 0) for x, y in zip(billed, each, strict=True)]
         billed = (sums[0], sums[1], sums[2], sums[3])
-    reasoning = _count(details, "thinking_tokens") if isinstance(details, dict) else None
-    return Usage(*billed, reasoning, _sent(items, runs_tools=runs_tools))
+    return Usage(*billed, get_count(details, "thinking_tokens"), _sent(items, runs_tools=runs_tools))
 
 
 def _sent(iterations: Sequence[Mapping[str, Any]], *, runs_tools: bool) -> int | None:
@@ -135,21 +134,15 @@ def _sent(iterations: Sequence[Mapping[str, Any]], *, runs_tools: bool) -> int |
 
 def _counts(fields: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int | None]:
     """Return the tokens of one call: input, read from the cache, written to it, output."""
-    read_, write = _count(fields, "cache_read_input_tokens"), _count(fields, "cache_creation_input_tokens")
-    return _count(fields, "input_tokens"), read_, write, _count(fields, "output_tokens")
+    read_, write = get_count(fields, "cache_read_input_tokens"), get_count(fields, "cache_creation_input_tokens")
+    return get_count(fields, "input_tokens"), read_, write, get_count(fields, "output_tokens")
 
 
 def _cleared(management: object) -> int:
     """Return the tokens that the API's own context editing removed from the prompt (`applied_edits`)."""
     edits = management.get("applied_edits") if isinstance(management, dict) else None
-    counts = [_count(edit, "cleared_input_tokens") for edit in edits or () if isinstance(edit, dict)]
+    counts = [get_count(edit, "cleared_input_tokens") for edit in edits or ()]
     return sum(count or 0 for count in counts)
-
-
-def _count(fields: Mapping[str, Any], key: str) -> int | None:
-    """Return a number of tokens, or None (never 0) if there is none."""
-    value = fields.get(key)
-    return value if type(value) is int and value >= 0 else None
 
 
 def _extra_of_message(fields: dict[str, Any]) -> Extra | None:

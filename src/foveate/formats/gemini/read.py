@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import as_dict, as_list, describe, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import as_dict, as_list, describe, get_count, get_string, make_extra, refuse_error, wrong_type
 from ..json import to_text
 
 __all__ = ["CALL", "NAME", "PLACEHOLDERS", "RESPONSE", "SIGNATURE", "fields_of", "read", "read_parts", "read_reply"]
@@ -144,18 +144,12 @@ def _usage(usage: object) -> Usage:
     if usage is None:
         return Usage()
     fields = fields_of(usage, "reply.usageMetadata")
-    prompt, cached = _count(fields, "promptTokenCount"), _count(fields, "cachedContentTokenCount")
+    prompt, cached = get_count(fields, "promptTokenCount"), get_count(fields, "cachedContentTokenCount")
     if prompt is not None:
-        prompt += (_count(fields, "toolUsePromptTokenCount") or 0) - (cached or 0)
-    written, thoughts = _count(fields, "candidatesTokenCount"), _count(fields, "thoughtsTokenCount")
+        prompt += (get_count(fields, "toolUsePromptTokenCount") or 0) - (cached or 0)
+    written, thoughts = get_count(fields, "candidatesTokenCount"), get_count(fields, "thoughtsTokenCount")
     output = None if written is None and thoughts is None else (written or 0) + (thoughts or 0)
     return Usage(None if prompt is None else max(prompt, 0), cached, None, output, thoughts)
-
-
-def _count(fields: Mapping[str, Any], key: str) -> int | None:
-    """Return a number of tokens, or None (never 0) if there is none."""
-    value = fields.get(key)
-    return value if type(value) is int and value >= 0 else None
 
 
 def _from_user(parts: tuple[Part, ...], extra: Extra | None) -> tuple[Message, ...]:

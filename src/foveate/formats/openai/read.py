@@ -8,13 +8,23 @@ the function's name as id if there is none. Unknown fields stay with their part;
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, call_arguments, describe, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import (
+    MARKS,
+    as_dict,
+    as_list,
+    call_arguments,
+    describe,
+    get_count,
+    get_string,
+    make_extra,
+    refuse_error,
+    wrong_type,
+)
 from ..json import to_text
 
 __all__ = ["MESSAGE_KEYS", "NAME", "TOOL_CALL", "read", "read_parts", "read_reply", "unmarked"]
@@ -203,25 +213,20 @@ def _usage(usage: object) -> Usage:
     if usage is None:
         return Usage()
     fields = as_dict(usage, "reply.usage")
-    details = fields.get("prompt_tokens_details")
-    prompt_details = details if isinstance(details, dict) else {}
-    details = fields.get("completion_tokens_details")
-    completion_details = details if isinstance(details, dict) else {}
-    prompt, cached = _count(fields, "prompt_tokens"), _count(prompt_details, "cached_tokens")
+    prompt_details, completion_details = fields.get("prompt_tokens_details"), fields.get("completion_tokens_details")
+    prompt, cached = get_count(fields, "prompt_tokens"), get_count(prompt_details, "cached_tokens")
     if cached is None:
-        cached = _count(fields, "prompt_cache_hit_tokens")  # DeepSeek's name for it.
-    written = _count(prompt_details, "cache_write_tokens")
+        cached = get_count(fields, "prompt_cache_hit_tokens")  # DeepSeek's name for it.
+    written = get_count(prompt_details, "cache_write_tokens")
     if prompt is not None and prompt >= (from_cache := (cached or 0) + (written or 0)):
         prompt -= from_cache  # Otherwise the server reports its cache separately.
     return Usage(
-        prompt, cached, written, _count(fields, "completion_tokens"), _count(completion_details, "reasoning_tokens")
+        prompt,
+        cached,
+        written,
+        get_count(fields, "completion_tokens"),
+        get_count(completion_details, "reasoning_tokens"),
     )
-
-
-def _count(fields: Mapping[str, Any], key: str) -> int | None:
-    """Return a number of tokens, or None (never 0) if there is none."""
-    value = fields.get(key)
-    return value if type(value) is int and value >= 0 else None
 
 
 def _user_or_system(fields: dict[str, Any], role: Any, own: dict[str, Any] | None) -> Message:

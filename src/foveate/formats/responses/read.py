@@ -18,7 +18,18 @@ from msgspec.structs import replace
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, call_arguments, describe, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import (
+    MARKS,
+    as_dict,
+    as_list,
+    call_arguments,
+    describe,
+    get_count,
+    get_string,
+    make_extra,
+    refuse_error,
+    wrong_type,
+)
 from ..json import to_text
 from .items import APPROVAL, group, id_key, is_of_model, kind_of, own_id, runs_at_provider
 
@@ -131,17 +142,11 @@ def _usage(usage: object) -> Usage:
         return Usage()
     fields = as_dict(usage, "reply.usage")
     inputs, outputs = fields.get("input_tokens_details"), fields.get("output_tokens_details")
-    whole, cached = _count(fields, "input_tokens"), _count(inputs, "cached_tokens")
-    written = _count(inputs, "cache_write_tokens")
+    whole, cached = get_count(fields, "input_tokens"), get_count(inputs, "cached_tokens")
+    written = get_count(inputs, "cache_write_tokens")
     if whole is not None and whole >= (from_cache := (cached or 0) + (written or 0)):
         whole -= from_cache
-    return Usage(whole, cached, written, _count(fields, "output_tokens"), _count(outputs, "reasoning_tokens"))
-
-
-def _count(fields: object, key: str) -> int | None:
-    """Return a number of tokens, or None (never 0) if there is none."""
-    value = fields.get(key) if isinstance(fields, Mapping) else None
-    return value if type(value) is int and value >= 0 else None
+    return Usage(whole, cached, written, get_count(fields, "output_tokens"), get_count(outputs, "reasoning_tokens"))
 
 
 def _message(item: dict[str, Any]) -> Message:

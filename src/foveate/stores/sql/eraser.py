@@ -27,12 +27,12 @@ from ..words import KEYS_VERSION, keys_of, text_of
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .erasure_tree import SqlTree, hash_of
-from .rows import body_of, key, read_branch, with_body
+from .rows import body_or_empty, key, read_branch, with_body
 from .runs import pack_text
 from .search import Search
 from .words import drop_words, holding_words, remove_words
 
-__all__ = ["Eraser", "body_or_empty", "indexed_places", "lock_tree"]
+__all__ = ["Eraser", "indexed_places", "lock_tree"]
 
 _TREES = 50
 """Trees of forks that one transaction of a vacuum reads; others write in between."""
@@ -386,14 +386,6 @@ def _is_complete(session: Session, head: Head, collected: _Collected) -> bool:
         if any(hash in collected.large for _, hash in tree.large_of(branch, last)):
             return False
     return True
-
-
-def body_or_empty(digest: object, stored: object) -> bytes:
-    """Return a body; b"" for a damaged one, whose words are not in the index."""
-    try:
-        return body_of(digest, stored)[0]
-    except DamagedBody:
-        return b""
 
 
 def indexed_places(session: Session, head: Head, places: Collection[Place]) -> list[Place]:

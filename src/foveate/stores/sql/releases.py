@@ -18,10 +18,10 @@ from ..derived_data import Place
 from ..words import KEYS_VERSION, keys_of, text_of
 from . import statements as sql
 from .driver import Driver, Session
-from .eraser import body_or_empty, indexed_places, lock_tree
+from .eraser import indexed_places, lock_tree
 from .erasure_tree import SqlTree, hash_of
 from .journal import Journal
-from .rows import key, with_body
+from .rows import body_or_empty, key, with_body
 from .runs import pack_text
 from .words import drop_words, insert_words, remove_words
 

@@ -29,6 +29,7 @@ __all__ = [
     "are_bytes",
     "ask_as_owner",
     "body_of",
+    "body_or_empty",
     "branch_in",
     "change_as_owner",
     "changes_query",
@@ -164,6 +165,14 @@ def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
     if not are_bytes(digest):
         raise DamagedBody(f"its body was {'released' if body else 'erased'} and its hash is gone")
     return body, digest.hex()
+
+
+def body_or_empty(digest: object, stored: object) -> bytes:
+    """Return a body; b"" for a damaged one, whose words are not in the index."""
+    try:
+        return body_of(digest, stored)[0]
+    except DamagedBody:
+        return b""
 
 
 def changes_query(head: Head, messages: int, records: int) -> tuple[tuple[str, Row], tuple[str, Row]]:

@@ -23,7 +23,7 @@ from ..ranking import find
 from ..words import KEYS_VERSION, TEXT_MAX, keys_of, text_of
 from . import statements as sql
 from .driver import Driver, Session
-from .rows import body_of, key, read_branch, with_body
+from .rows import body_or_empty, key, read_branch, with_body
 from .words import WordReader, add_words, block_end, drop_words
 
 __all__ = ["Search"]
@@ -218,7 +218,7 @@ class _Index:
         # One query each, by their key: for many positions at once a planner may read the whole tree.
         asked = [(sql.MESSAGES, (*with_body(self._head, branch), at, at)) for at, branch in branches]
         rows = [row for rows in self._session.ask(*asked) for row in rows] if asked else []
-        return {row[0]: text for row in rows if (text := text_of(_body_or_empty(row[4], row[5])))}
+        return {row[0]: text for row in rows if (text := text_of(body_or_empty(row[4], row[5])))}
 
 
 def _mark(session: Session, head: Head, part: Range) -> tuple[int, int] | None:
@@ -239,7 +239,7 @@ def _bodies(session: Session, head: Head, part: Range, first: int, most: int) ->
         end = min(begin + _ROWS - 1, part.last)
         where = *with_body(head, part.branch), begin, end
         for position, _, _, _, digest, stored in session.rows(sql.MESSAGES, where):
-            body = _body_or_empty(digest, stored)
+            body = body_or_empty(digest, stored)
             rows.append((position, body))
             size += min(len(body), TEXT_MAX)
             if size >= most:
@@ -247,10 +247,3 @@ def _bodies(session: Session, head: Head, part: Range, first: int, most: int) ->
         if end == part.last:
             break
     return rows or [(part.last, b"")]
-
-
-def _body_or_empty(digest: object, stored: object) -> bytes:
-    try:
-        return body_of(digest, stored)[0]
-    except DamagedBody:
-        return b""
