@@ -23,11 +23,11 @@ from ..errors import StoreError
 from .agent_catalog import AgentCatalog
 from .effects import Begin, Call, NextCall, NextEnded, Routine, Sleep, StartCalls, Stream
 from .events import Outcome, SubAgentEvent, ToolAnswered, ToolCalled
+from .limits import inner_total, sub_conversation
 from .parallel import in_parallel
 from .resources import Session
 from .result_content import failure_text, result_message
 from .run import Run
-from .run_totals import inner_total, sub_conversation
 from .steps import SubAgentTask
 from .sub_agents import SubAgentConfig
 

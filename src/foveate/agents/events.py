@@ -17,7 +17,7 @@ from ..core.receipts import Receipt
 from ..core.runs import AgentRun
 from ..core.stamps import Lease, Stop, Usage
 from ..core.view import Entry
-from .run_totals import RunTotal
+from .limits import RunTotal
 
 __all__ = [
     "AgentEvent",

@@ -26,8 +26,7 @@ from ..open import check_price
 from ..ports import Clock, Cost, Model, StreamingModel
 from .effects import Call, ConsumerGone, PartialReply, Routine, Stream
 from .events import ModelReplied, Outcome, RunEnded, TextDelta, ViewChanged
-from .limits import Limits, sum_usage
-from .run_totals import RunTotal
+from .limits import Limits, RunTotal, sum_usage
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation, HistoryEntry

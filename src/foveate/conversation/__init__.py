@@ -22,8 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .journal import Journal
-from .privacy import Privacy
+from .journal import Journal, Privacy
 from .session import Fix, HistoryEntry, RepairReport, Session
 from .sync import Conversation
 

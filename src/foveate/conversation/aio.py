@@ -26,8 +26,7 @@ from ..expand.excerpts import Excerpt
 from ..expand.expander import Place
 from ..ports import Format
 from .calls import OperationCancelled
-from .journal import Journal
-from .privacy import Privacy
+from .journal import Journal, Privacy
 from .sync import Conversation
 
 __all__ = ["AsyncAgentAccess", "AsyncConversation", "AsyncJournal", "AsyncPrivacy"]

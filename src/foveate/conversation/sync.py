@@ -23,8 +23,7 @@ from . import validate
 from .agent_access import AgentAccess
 from .append import facts_of
 from .caller_list import Followed
-from .journal import Journal
-from .privacy import Privacy
+from .journal import Journal, Privacy
 from .request_items import RequestItems
 from .session import Fix, HistoryEntry, Session
 

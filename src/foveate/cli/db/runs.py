@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ...agents.run_totals import RunTotal, inner_total, sub_conversation
+from ...agents.limits import RunTotal, inner_total, sub_conversation
 from ...core.plurals import plural
 from ...core.runs import AgentRun, AgentRunStep
 from ...core.stamps import Usage
