@@ -117,7 +117,7 @@ def proxy(
     anthropic, openai = upstreams_of(upstream or (upstream_of(wrap, os.environ) if wrap else None))
     window = settings["window"] if window is None else window
     Conversations("memory:", format="openai", policy=policy, window=window).close()  # Raises BadSetting.
-    made = ProxySettings(
+    proxy_settings = ProxySettings(
         store=url,
         policy=policy,
         window=window,
@@ -131,14 +131,14 @@ def proxy(
         anthropic=anthropic,
         openai=openai,
     )
-    check_start(made)
+    check_start(proxy_settings)
     if wrap:
-        return run_wrapped(made, [wrap, *arguments], os.environ, data_folder() / "proxy.log")
+        return run_wrapped(proxy_settings, [wrap, *arguments], os.environ, data_folder() / "proxy.log")
     if not json_logs:  # Programs read that log, and expect JSON in every line.
-        local = _url(host, made.port)
+        local = _url(host, proxy_settings.port)
         print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
         print(f"{local}/foveate/ shows the conversations.", file=sys.stderr)
-    serve(made, workers=workers)
+    serve(proxy_settings, workers=workers)
     return 0
 
 

@@ -20,14 +20,14 @@ def edits_between(id: str, stored: Message, wanted: Message, before: Sequence[in
     `before`: numbers of earlier edits of this kind, which are cancelled. An edit keeps the role, the calls and the call
     that a result answers.
     """
-    made = _replacements(id, stored, wanted)
-    if made is None:
+    replacements = _replacements(id, stored, wanted)
+    if replacements is None:
         return None
     edits: list[Edit] = [Restore((), tuple(before), CALLER, _REASON)] if before else []
     if message_key(stored) == message_key(wanted):
         return edits
-    shown = apply_edits(stored, list(enumerate(made, 1))).message
-    return [*edits, *made] if message_key(shown) == message_key(wanted) else None
+    shown = apply_edits(stored, list(enumerate(replacements, 1))).message
+    return [*edits, *replacements] if message_key(shown) == message_key(wanted) else None
 
 
 def _replacements(id: str, stored: Message, wanted: Message) -> list[Edit] | None:
@@ -35,11 +35,11 @@ def _replacements(id: str, stored: Message, wanted: Message) -> list[Edit] | Non
         return None
     if stored.result is not None and wanted.result is not None:
         return _replacement(id, (0,), wanted.result.content)
-    said = [part for part in wanted.parts if not isinstance(part, Reasoning)]
+    parts = [part for part in wanted.parts if not isinstance(part, Reasoning)]
     if not stored.calls:
-        return _replacement(id, (), said)
+        return _replacement(id, (), parts)
     edits: list[Edit] = []
-    rest = list(said)
+    rest = list(parts)
     for index, part in enumerate(stored.parts):
         if isinstance(part, Reasoning):
             continue

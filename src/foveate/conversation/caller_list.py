@@ -155,7 +155,7 @@ class CallerList:
     def _follow(self, request: _List, *, may_fork: bool = True) -> Followed:
         self._rewind = None
         former = reason = ""
-        made = Followed()
+        total = Followed()
         for _ in range(_ATTEMPTS):
             try:
                 changes, new, history = self._compare(request, may_fork=may_fork)
@@ -170,11 +170,11 @@ class CallerList:
                 self._state.refresh()
                 self.forget()
                 continue
-            made = Followed(
-                made.added + followed.added,
-                made.hidden + followed.hidden,
-                made.edited + followed.edited,
-                made.restored + followed.restored,
+            total = Followed(
+                total.added + followed.added,
+                total.hidden + followed.hidden,
+                total.edited + followed.edited,
+                total.restored + followed.restored,
                 former,
                 reason,
             )
@@ -182,7 +182,7 @@ class CallerList:
                 continue
             if changes.is_rewind and changes.fork_at is not None:
                 self._rewind = _Rewind(request, changes.fork_at, self._state.head.tip, changes.reason)
-            return made
+            return total
         raise self._conflict()
 
     def _conflict(self) -> ConflictError:

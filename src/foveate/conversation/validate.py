@@ -92,8 +92,8 @@ def instance(name: str, value: object, kind: type[T], wanted: str) -> T:
 
 def usage(value: object) -> Usage:
     """Return the usage of a call with plain numbers. Raises BadSetting if a field is no number of tokens or None."""
-    given = instance("usage=", value, Usage, "a Usage")
-    fields = {field: getattr(given, field) for field in Usage.__struct_fields__}
+    reported = instance("usage=", value, Usage, "a Usage")
+    fields = {field: getattr(reported, field) for field in Usage.__struct_fields__}
     return Usage(
         **{field: integer(f"Usage({field}=...)", count) for field, count in fields.items() if count is not None}
     )

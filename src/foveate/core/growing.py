@@ -326,14 +326,14 @@ def _size(mark: _Mark) -> int:
     return mark.size
 
 
-def shared_length(one: Sequence[Entry], other: Sequence[Entry]) -> int:
+def shared_length(first: Sequence[Entry], second: Sequence[Entry]) -> int:
     """Return how many entries two views share at their beginning."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:  # As for most views, which only grow.
+    low, high = 0, min(len(first), len(second))
+    if first[:high] == second[:high]:  # As for most views, which only grow.
         return high
     while low < high:  # Compares slices: a hundred times faster than a loop over entries.
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle - 1

@@ -52,8 +52,8 @@ def read_metadata_as(text: str, kind: type[T]) -> T:
             return cast(T, validate(text or "{}"))
         return msgspec.json.decode(text or "{}", type=kind)
     except (ValueError, TypeError) as error:
-        given = f"{text:.80}" if text else "missing"
-        raise BadInput(f"The metadata of this message is no {name}: {error}. It is {given}.") from error
+        shown = f"{text:.80}" if text else "missing"
+        raise BadInput(f"The metadata of this message is no {name}: {error}. It is {shown}.") from error
 
 
 def _can_dump(value: object) -> bool:

@@ -155,23 +155,24 @@ def tokens_rebilled(before: tuple[Entry, ...], entries: tuple[Entry, ...], newes
 def sum_totals(totals: Iterable[Totals]) -> Totals:
     """Return the sum of the totals of several conversations."""
     values: dict[str, Any] = {}
-    for one in totals:
+    for total in totals:
         for name in Totals.__struct_fields__:
-            value = getattr(one, name)
+            value = getattr(total, name)
             values[name] = _added(values[name], value) if name in values else value
     return Totals(**values)
 
 
-def _added(one: Any, other: Any) -> Any:
-    match one:
+def _added(first: Any, second: Any) -> Any:
+    match first:
         case Usage():
-            return _sum(one, other)
+            return _sum(first, second)
         case ModelTotals():
-            return _plus(one, other)
+            return _plus(first, second)
         case Mapping():
-            return {**one, **{key: _added(one[key], value) if key in one else value for key, value in other.items()}}
+            sums = {key: _added(first[key], value) if key in first else value for key, value in second.items()}
+            return {**first, **sums}
         case _:
-            return one + other
+            return first + second
 
 
 class Tally:
@@ -330,12 +331,12 @@ def _cost(used: Usage, prices: Prices) -> float:
     return (used.input or 0) + cached + prices.output * (used.output or 0)
 
 
-def _plus(one: ModelTotals, other: ModelTotals) -> ModelTotals:
+def _plus(first: ModelTotals, second: ModelTotals) -> ModelTotals:
     return ModelTotals(
-        one.calls_billed + other.calls_billed,
-        _sum(one.usage, other.usage),
-        one.tokens_saved + other.tokens_saved,
-        one.tokens_rebilled + other.tokens_rebilled,
+        first.calls_billed + second.calls_billed,
+        _sum(first.usage, second.usage),
+        first.tokens_saved + second.tokens_saved,
+        first.tokens_rebilled + second.tokens_rebilled,
     )
 
 
@@ -344,10 +345,10 @@ def _negative(usage: Usage) -> Usage:
     return Usage(**{name: -tokens for name, tokens in figures if tokens is not None})
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
+def _sum(first: Usage, second: Usage) -> Usage:
     """Return the sum of both; a figure that neither has is None."""
     sums: dict[str, int] = {}
-    for usage in (one, other):
+    for usage in (first, second):
         for name in _FIGURES:
             if (tokens := getattr(usage, name)) is not None:
                 sums[name] = sums.get(name, 0) + tokens

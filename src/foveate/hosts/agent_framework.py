@@ -117,11 +117,11 @@ def _shown(call: ModelCall) -> list[Message]:
             shown.append(own)
         else:
             kept = groups(own)[part] if own is not None else ()
-            made = to_agent_framework(entry.message, call.chat.format.name, own, kept)
-            if part and before[0] is own and before[1] == part - 1 and shown[-1].role == made.role:
-                shown[-1].contents.extend(made.contents)  # The next part of the same message.
+            message = to_agent_framework(entry.message, call.chat.format.name, own, kept)
+            if part and before[0] is own and before[1] == part - 1 and shown[-1].role == message.role:
+                shown[-1].contents.extend(message.contents)  # The next part of the same message.
             else:
-                shown.append(made)
+                shown.append(message)
         before = (own, part)
     return shown
 

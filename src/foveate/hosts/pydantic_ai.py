@@ -94,20 +94,20 @@ class FoveateCapability(AbstractCapability[Any]):
 def _shown(call: ModelCall) -> list[ModelMessage]:
     """Return the view: the run's own messages where they are shown unchanged, and new ones for the rest."""
     shown: list[ModelMessage] = []
-    made: ModelRequest | None = None  # A new request, which takes further parts.
+    message: ModelRequest | None = None  # A new request, which takes further parts.
     for own, entry, number in call.shown():
         if entry is None:
             shown.append(own)
-            made = None
+            message = None
         elif entry.message.role == "assistant":
             shown.append(response_of(entry.message, own if isinstance(own, ModelResponse) else None))
-            made = None
+            message = None
         else:
             request = own if isinstance(own, ModelRequest) else None
             old = request.parts[number] if request is not None else None
             part = request_part(entry.message, old) if old is None or call.view.given(entry) is None else old
-            if made is None:
-                made = ModelRequest([]) if request is None else replace(request, parts=[])
-                shown.append(made)
-            made.parts = [*made.parts, part]
+            if message is None:
+                message = ModelRequest([]) if request is None else replace(request, parts=[])
+                shown.append(message)
+            message.parts = [*message.parts, part]
     return shown

@@ -152,8 +152,9 @@ _OPENING: Final = 4
 
 def _first_message(format: str, body: dict[str, Any]) -> Message | None:
     """Return the first message that is no instruction, which a list keeps as it grows."""
-    given = _listed(body[api_for(format).messages])
-    first = next((item for item in given if not (isinstance(item, dict) and item.get("role") in _INSTRUCTIONS)), None)
+    messages = _listed(body[api_for(format).messages])
+    others = (item for item in messages if not (isinstance(item, dict) and item.get("role") in _INSTRUCTIONS))
+    first = next(others, None)
     return None if first is None else next(iter(get_format(format).parse(first)), None)
 
 
@@ -171,6 +172,6 @@ def _begins_with(chat: Conversation, first: Message | None) -> bool:
     return stored is None or first is None or message_key(stored) == message_key(first)
 
 
-def _listed(given: Any) -> Any:
+def _listed(messages: Any) -> Any:
     """Return the messages of a request, which may be the user's words alone."""
-    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+    return [{"role": "user", "content": messages}] if isinstance(messages, str) else messages

@@ -85,11 +85,11 @@ class Guard:
 
         async def answer(message: Any) -> None:
             if message["type"] == "http.response.start":
-                given = {name.lower() for name, _ in message["headers"]}
+                present = {name.lower() for name, _ in message["headers"]}
                 added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {
                     **message,
-                    "headers": [*message["headers"], *(header for header in added if header[0] not in given)],
+                    "headers": [*message["headers"], *(header for header in added if header[0] not in present)],
                 }
             await send(message)
 

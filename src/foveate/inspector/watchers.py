@@ -277,7 +277,7 @@ class Watchers:
                 if updates or not news[1]:
                     yield news[0], updates
                 if place.has_past_of(news[0]):
-                    place = max(place, news[0], key=lambda one: (one.position, one.number))
+                    place = max(place, news[0], key=lambda seen: (seen.position, seen.number))
                 else:
                     place = news[0]
         finally:

@@ -36,9 +36,9 @@ _SHOWN = 5
 
 def answer_to(messages: Sequence[Message], tools: ToolSet, mark: str) -> Message:
     """Return the demo's answer to a conversation. `mark` makes the ids of its calls unique."""
-    messages, said = _without_stops(messages)
+    messages, beginning = _without_stops(messages)
     text, wants = _reply(read_past(messages, tools))
-    text = text.removeprefix(said)
+    text = text.removeprefix(beginning)
     calls = [tools.call(want, f"call_{mark}_{number}") for number, want in enumerate(wants, 1)]
     possible = [call for call in calls if call is not None]
     if wants and not possible:
@@ -48,11 +48,11 @@ def answer_to(messages: Sequence[Message], tools: ToolSet, mark: str) -> Message
 
 def _without_stops(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
     """Return the messages without a stopped answer at their end that is to be continued, and the text of it."""
-    said = ""
+    beginning = ""
     while len(messages) > 1 and messages[-2].role == "assistant" and _CONTINUE.match(messages[-1].text):
-        said = messages[-2].text + said
+        beginning = messages[-2].text + beginning
         messages = messages[:-2]
-    return messages, said
+    return messages, beginning
 
 
 def _reply(past: Past) -> Reply:

@@ -274,11 +274,11 @@ def _begun_alike(text: str, others: Iterable[str]) -> int:
     return length if _BEGUN_ALIKE <= length < len(text) - _BEGUN_ALIKE else 0
 
 
-def _common_length(one: str, other: str) -> int:
+def _common_length(first: str, second: str) -> int:
     """Return how many characters at the beginning of two texts are the same; 0 if they are few."""
-    if one[:_BEGUN_ALIKE] != other[:_BEGUN_ALIKE]:
+    if first[:_BEGUN_ALIKE] != second[:_BEGUN_ALIKE]:
         return 0  # As most, which saves the loop.
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def _flat(text: str, most: int) -> str:

@@ -96,9 +96,9 @@ def upstream_of(name: str, environment: Mapping[str, str]) -> str | None:
 
 def _opencode_config(url: str, environment: Mapping[str, str]) -> str:
     """Return the settings of OpenCode with the addresses of the providers replaced."""
-    given = environment.get(_OPENCODE_CONFIG) or "{}"
+    content = environment.get(_OPENCODE_CONFIG) or "{}"
     try:
-        settings = msgspec.json.decode(given, type=dict[str, Any])
+        settings = msgspec.json.decode(content, type=dict[str, Any])
         providers = settings.setdefault("provider", {})
         for name in ("anthropic", "openai"):
             providers.setdefault(name, {}).setdefault("options", {})["baseURL"] = f"{url}/v1"

@@ -59,9 +59,9 @@ def api_for(format: str) -> Api:
     return _BY_FORMAT[format]
 
 
-def beta_header(given: str, betas: Iterable[str]) -> str:
+def beta_header(header: str, betas: Iterable[str]) -> str:
     """Return the value of the header `anthropic-beta`: that of the client, and what is missing in it."""
-    return ",".join(dict.fromkeys(filter(None, (*map(str.strip, given.split(",")), *betas))))
+    return ",".join(dict.fromkeys(filter(None, (*map(str.strip, header.split(",")), *betas))))
 
 
 @lru_cache(256)

@@ -45,17 +45,17 @@ def similar(word: str, known: Iterable[str]) -> dict[str, int]:
     return meant
 
 
-def distance(one: str, other: str, most: int) -> int:
+def distance(first: str, second: str, most: int) -> int:
     """Return the number of errors between two words (optimal string alignment), or `most` + 1 if there are more."""
-    if one == other:
+    if first == second:
         return 0
     before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    row = list(range(len(second) + 1))
+    for i, letter in enumerate(first, 1):
         older, before, row = before, row, [i]
-        for j, sign in enumerate(other, 1):
+        for j, sign in enumerate(second, 1):
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != sign))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == sign:
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == sign:
                 cost = min(cost, older[j - 2] + 1)
             row.append(cost)
         if min(row) > most and min(before) > most:

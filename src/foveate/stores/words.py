@@ -288,7 +288,7 @@ def _joins(parts: Sequence[str]) -> tuple[str, ...]:
     """Return the keys of two neighbours each, if there are more: `getUserId` is found by `userid`."""
     if len(parts) == 2:
         return ()
-    return tuple(stem(one + other, ENGLISH) for one, other in pairwise(parts))
+    return tuple(stem(first + second, ENGLISH) for first, second in pairwise(parts))
 
 
 def _words_in(text: str) -> list[str]:

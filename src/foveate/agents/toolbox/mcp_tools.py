@@ -178,7 +178,7 @@ class McpServer:
             hints = definition.get("annotations") or {}
             needs = self._needs_approval
             try:
-                made = Tool(
+                local = Tool(
                     name=f"{self._prefix}{name}",
                     description=definition.get("description") or definition.get("title") or hints.get("title") or "",
                     parameters={"type": "object", "properties": {}, **(definition.get("inputSchema") or {})},
@@ -189,7 +189,7 @@ class McpServer:
             except BadSetting as error:
                 _log.warning("%s: the tool %s is left out: %s", self.name, name, error)
                 continue
-            tools.append(made)
+            tools.append(local)
         known = {definition["name"] for definition in listed}
         asked = {*(self._only or ()), *(() if isinstance(self._needs_approval, bool) else self._needs_approval)}
         if missing := sorted(asked - known):

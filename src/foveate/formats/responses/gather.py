@@ -91,8 +91,8 @@ class ResponsesGatherer:
 
 def _open_item(texts: Mapping[tuple[str, object], str]) -> dict[str, Any] | None:
     """Return an unfinished item with these texts; None for a call."""
-    if said := [text for (kind, _), text in texts.items() if kind == "text"]:
-        content = [{"type": "output_text", "text": text} for text in said]
+    if outputs := [text for (kind, _), text in texts.items() if kind == "text"]:
+        content = [{"type": "output_text", "text": text} for text in outputs]
         return {"type": "message", "role": "assistant", "content": content}
     if thought := [text for (kind, _), text in texts.items() if kind == "reasoning"]:
         return {"type": "reasoning", "summary": [{"type": "summary_text", "text": text} for text in thought]}

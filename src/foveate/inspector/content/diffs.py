@@ -180,8 +180,8 @@ def _places(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> tuple[tup
 
 def _equal_begin(left: Sequence[str], right: Sequence[str]) -> int:
     count = 0
-    for one, other in zip(left, right, strict=False):
-        if one != other:
+    for old, new in zip(left, right, strict=False):
+        if old != new:
             break
         count += 1
     return count

@@ -73,7 +73,7 @@ def compare(left: Sequence[Entry], right: Sequence[Entry]) -> Comparison:
         group = [pair for pair in pairs if pair.status == status]
         if group:
             sides = [(pair.left.tokens if pair.left else 0, pair.right.tokens if pair.right else 0) for pair in group]
-            sums.append(Sum(status, len(group), sum(one for one, _ in sides), sum(other for _, other in sides)))
+            sums.append(Sum(status, len(group), sum(left for left, _ in sides), sum(right for _, right in sides)))
     return Comparison(
         tuple(pairs),
         tuple(sums),

@@ -212,9 +212,9 @@ async def defer(app: App, job: Job, connection: psycopg.AsyncConnection[Any] | N
 
 def _check_connection(connection: object, kind: type[object], function: str) -> None:
     if connection is not None and not isinstance(connection, kind):
-        given = type(connection)
+        own = type(connection)
         raise BadSetting(
-            f"connection of {function} is a {given.__module__}.{given.__name__}. Pass a psycopg.{kind.__name__}, in "
+            f"connection of {function} is a {own.__module__}.{own.__name__}. Pass a psycopg.{kind.__name__}, in "
             "the transaction to which the job belongs."
         )
 
@@ -250,9 +250,10 @@ def _job(
     if number is not None:
         validate.integer("number= (of an edit)", number)
     # An ignored argument may widen a job: `erase` with a `number` would erase the whole conversation.
-    given = {"focus": focus, "now": now, "number": number, "handle": handle, "who": who, "reason": reason, "ages": ages}
-    taken = _ARGUMENTS.get(what, tuple(given))
-    for name, value in given.items():
+    arguments = {"focus": focus, "now": now, "number": number, "handle": handle}
+    arguments |= {"who": who, "reason": reason, "ages": ages}
+    taken = _ARGUMENTS.get(what, tuple(arguments))
+    for name, value in arguments.items():
         if name not in taken and not (value is None or value is False or value == ""):
             allowed = ", ".join(f"{each}=" for each in taken) or "none"
             raise BadSetting(f"{name}= is no argument of the job {what!r}. Leave it out; its arguments are: {allowed}.")

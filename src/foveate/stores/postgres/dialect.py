@@ -129,8 +129,8 @@ def tables() -> list[str]:
     refers: dict[str, set[str]] = {}
     for migration in migrations("postgres"):
         for statement in migration.statements:
-            if made := _MAKES.match(statement):
-                refers[made[1]] = set(_REFERS.findall(statement))
+            if created := _MAKES.match(statement):
+                refers[created[1]] = set(_REFERS.findall(statement))
     return [_FIRST, *(table for table in _in_order(refers) if table != _FIRST)]
 
 

@@ -117,12 +117,12 @@ class SqliteDriver:
     def check(self) -> tuple[list[Finding], list[str]]:
         def work(session: Session) -> list[Finding]:
             problems = [problem for (problem,) in session.rows(_CHECK) if problem != "ok"]
-            made = session.rows(_FOREIGN)
+            foreign = session.rows(_FOREIGN)
             return [
                 *(Finding("database", f"SQLite's integrity_check reports: {problem}") for problem in problems),
                 *(
                     Finding(f"{kind} {name}", f"it is attached to {table}, and foveate makes no {kind}s. Drop it.")
-                    for kind, name, table in made
+                    for kind, name, table in foreign
                 ),
             ]
 
