@@ -142,6 +142,26 @@ def test_answer_to_an_answered_call_is_the_same_result():
     assert len(chat) == before
 
 
+def test_pinned_reply_keeps_its_answers_when_all_later_ones_are_summarized():
+    """Its calls were run and answered once. No program runs them again, and no prompt adds another answer."""
+    chat = opened(policy="none", window=3_000, expand=True)
+    chat.append("Look around.")
+    chat.prompt()
+    chat.record(calls("a", call("x", "expand", handle="m99")))
+    chat.append(answer("a", "Nothing."))
+    chat.pin("m2")
+    for n in range(6):
+        chat.prompt()
+        chat.record(say(f"Part {n}. " * 80))
+        chat.append(f"And part {n}? " * 20)
+    chat.append("All of it, please. " * 420)
+    chat.prompt()
+    assert [entry.handle for entry in chat.view if entry.kind != "stand-in"] == ["m1", "m2", "m17"]
+    assert chat.open_calls() == ()
+    before = chat.prompt()
+    assert (chat.prompt(), len(chat)) == (before, 17)
+
+
 def test_results_of_other_tools_are_appended_at_the_same_speed():
     """An append looks only at what came since the newest reply."""
     chat = opened(policy="none", window=10_000_000)

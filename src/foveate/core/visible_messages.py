@@ -164,9 +164,14 @@ class VisibleMessages:
             yield slot.message, slot.stamp
 
     def newest_calls(self) -> Sequence[ToolCall]:
-        """Return the calls of the newest visible reply, answered or not."""
+        """Return the calls of the newest reply, answered or not; none if a summary stands for what came after them."""
         newest = (slot for slot in reversed(self._slots) if slot.message.role == "assistant" and slot.span is None)
-        return next((slot.message.calls for slot in newest), ())
+        slot = next(newest, None)
+        return () if slot is None or self.is_summarized_after(slot.position) else slot.message.calls
+
+    def is_summarized_after(self, position: int) -> bool:
+        """Return whether a summary stands for messages after this position."""
+        return any(cover.last > position and isinstance(cover.edit, Summarize) for cover in self._hidden.covers)
 
     def __len__(self) -> int:
         """Return the number of visible places, including summaries."""

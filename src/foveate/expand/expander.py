@@ -154,6 +154,8 @@ class Expander:
             elif entry.legalized == ANSWER_ERASED and (stand_in := entry.message.result):
                 answered.append(stand_in.call_id)  # An answer existed; the call is not run again.
             elif entry.outline is not None and entry.outline.role == "assistant":
+                if self._state.projection.is_summarized_after(entry.position):
+                    return ()  # It is shown alone, such as a pinned one. Its results or later replies are summarized.
                 # A result without an id has the tool's name in its place.
                 return tuple(
                     call
