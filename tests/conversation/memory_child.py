@@ -94,6 +94,15 @@ def erased_here(path: Path, policy: str) -> tuple[int, list[str]]:
         return before, after
 
 
+def newest_erased(path: Path, policy: str) -> tuple[int, list[str]]:
+    """Erase the message that was appended last."""
+    with opened(path, policy, summarize) as chat:
+        chat.append(f"Find {secret()}.")
+        before = len(holding(secret()))
+        chat.privacy.erase("m1")
+        return before, holding(secret())
+
+
 def erased_elsewhere(path: Path) -> tuple[int, list[str]]:
     """Erase through a second store, as another process does; the conversation then reads the store again."""
     with opened(path, "balanced", cached(summarize)) as chat:

@@ -21,6 +21,7 @@ from foveate import (
     ToolCall,
     assistant,
     open_store,
+    plugin,
     tool_result,
     user,
 )
@@ -891,6 +892,34 @@ def test_erased_message_stays_erased_although_the_list_has_it(provider: str):
         opened(provider=provider, store=chat._agent.store).follow([*mine, {"role": "user", "content": "More."}]).added
     )
     assert not [text for text in texts(chat.view) if "Line of 0" in text]
+
+
+@pytest.mark.parametrize("reopens", [False, True])
+@pytest.mark.parametrize("count", [1, 3])
+def test_new_message_is_no_erased_one(count: int, reopens: bool):
+    """After a restart, the next question was taken for the erased one: the model never saw it."""
+    chat = opened(expand=False)
+    said = [user("One."), say("Yes."), user("My password is 1234.")][-count:]
+    chat.prompt(messages=said)
+    chat.privacy.erase(f"m{count}")
+    chat = opened(expand=False, store=chat._agent.store) if reopens else chat
+    mine = [row.message for row in chat.listed()] + [user("How is the weather?"), user("In Oslo?")]
+    for _ in range(2):
+        sent = [message["content"] for message in chat.prompt(messages=mine)["messages"]]
+        assert sent == [message.text for message in mine]
+    chat.prompt(messages=[*said, *mine[count - 1 :]])
+    assert texts(chat.view) == [message.text for message in mine]
+
+
+def test_erased_message_with_additions_stays_erased_although_the_list_has_it():
+    """The list has another form of it than the store, which added the content of a plugin."""
+    chat = opened(plugins=[plugin(lambda content: "It is noon.")])
+    mine = [user("One."), say("Yes."), user("My password is 1234.")]
+    chat.prompt(messages=mine)
+    chat.privacy.erase("m3")
+    again = opened(store=chat._agent.store)
+    again.prompt(messages=[*mine, say("Well."), user("More.")])
+    assert not [text for text in texts(again.view) if "1234" in text]
 
 
 def test_a_list_meets_what_another_process_appended(tmp_path: Path):

@@ -39,6 +39,11 @@ def test_erased_text_remains_in_no_object(tmp_path: Path, policy: str) -> None:
     assert (before >= 2, after) == (True, [])
 
 
+def test_text_of_the_newest_message_remains_in_no_object_when_erased(tmp_path: Path) -> None:
+    before, after = run_child("newest_erased", tmp_path, "none")
+    assert (before >= 1, after) == (True, [])
+
+
 def test_learning_of_an_erasure_empties_the_caches(tmp_path: Path) -> None:
     before, after = run_child("erased_elsewhere", tmp_path)
     assert (before >= 2, after) == (True, [])

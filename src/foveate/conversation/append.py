@@ -248,10 +248,6 @@ class Appender:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.rows: Sequence[StoredMessage] = ()
-        """The rows that were added last."""
-        self.messages: Sequence[Message] = ()
-        """The messages of these rows."""
 
     def append(
         self,
@@ -283,8 +279,7 @@ class Appender:
             batch = self._batch(messages, facts)
             before = state.head.position
             try:
-                self.rows = self._extend(batch, facts.owner) if after is None else self._add(batch, facts.owner)
-                self.messages = batch.messages
+                rows = self._extend(batch, facts.owner) if after is None else self._add(batch, facts.owner)
             except ConflictError:
                 state.refresh()
                 if facts.step and (stored := self._rows_of_step(facts.step, batch.bodies, before)):
@@ -294,7 +289,8 @@ class Appender:
                 continue
             if any(message.role == "assistant" for message in messages):
                 state.measure()
-            return tuple(row.id for row in self.rows)
+            state.added = rows, batch.messages
+            return tuple(row.id for row in rows)
         raise ConflictError(
             f"Other writers kept extending {state.head.name!r}; {ATTEMPTS} attempts failed. Try again later."
         )

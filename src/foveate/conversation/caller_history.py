@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..core import ids, wire
 from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
-from ..core.enrich import own_message
+from ..core.enrich import has_additions, own_message
 from ..core.message_keys import message_key
 from ..core.messages import Message, Part, Reasoning, Role, ToolCall
 from ..core.rendering import apply_edits
@@ -154,7 +154,9 @@ class CallerHistory:
                 traits = traits._replace(key=b"released" + row.body_hash.encode())
                 self._erased[row.body_hash] = traits.key
             index = len(self.known)
-            self.known.append(Known(row.position, row.id, traits, is_erased=is_erased))
+            known = Known(row.position, row.id, traits, is_erased=is_erased)
+            known.is_recognized = traits.role == "user" and not has_additions(row.stamp)
+            self.known.append(known)
             self._owners.append(index)
             self.keys.add(traits.key)
             if traits.id:

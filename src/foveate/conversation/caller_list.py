@@ -24,7 +24,7 @@ from ..expand.originals import decoded
 from ..policies.message_terms import MECHANISMS
 from ..ports import StoredMessage
 from . import validate
-from .append import Appender, OwnFacts
+from .append import OwnFacts
 from .caller_edits import edits_between
 from .caller_history import CallerHistory
 from .edit import Editor
@@ -116,12 +116,11 @@ class CallerList:
         self,
         state: State,
         editor: Editor,
-        appender: Appender,
         reporter: Reporter,
         read: Callable[[object], list[ReadMessage]],
         add: Add,
     ) -> None:
-        self._state, self._editor, self._appender, self._reporter = state, editor, appender, reporter
+        self._state, self._editor, self._reporter = state, editor, reporter
         self._read_value, self._add = read, add
         self._history: CallerHistory | None = None
         self._branch: tuple[int, int | None, int] | None = None
@@ -281,9 +280,10 @@ class CallerList:
 
     def _rows_after(self, position: int) -> list[tuple[StoredMessage, Message]]:
         """Return the rows after this position, and their messages."""
-        state, own = self._state, self._appender
-        if own.rows and own.rows[0].position == position + 1 and own.rows[-1].id == state.head.tip:
-            pairs = list(zip(own.rows, own.messages, strict=True))
+        state = self._state
+        rows, messages = state.added
+        if rows and rows[0].position == position + 1 and rows[-1].id == state.head.tip:
+            pairs = list(zip(rows, messages, strict=True))
         else:
             pairs = [(row, decoded(row)) for row in state.store.messages(state.head, position + 1, state.head.position)]
         for _, message in pairs:

@@ -72,7 +72,7 @@ class Exchange:
         self._plugins = PluginRunner(plugins, caller, weakly(self._report_failure)) if plugins else None
         self._owner = ""
         self._reader = MessageReader(state.format)
-        self.caller_list = CallerList(state, editor, appender, reporter, self._reader.read, weakly(self._append_new))
+        self.caller_list = CallerList(state, editor, reporter, self._reader.read, weakly(self._append_new))
         """The list of messages that the caller keeps."""
         self._items = ItemWriter(state.format)
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
@@ -169,7 +169,7 @@ class Exchange:
         addition = self._plugins.add_to if self._plugins else None
         ids = self._appender.append(messages, after=after, facts=facts, addition=addition)
         if self._reporter.is_active:
-            self._reporter.appended(before, self._appender.rows)
+            self._reporter.appended(before, self._state.added[0])
         return ids
 
     def _warn_of_terms(self, facts: MessageFacts) -> None:

@@ -282,7 +282,8 @@ class Comparison:
         history, changes = self._history, self._changes
         known, spots = list(gap.known), list(gap.spots)
         for index in gap.erased:
-            if spots and not known and spots[0].traits.role == history.known[index].traits.role:
+            erased = history.known[index]
+            if spots and not known and not erased.is_recognized and spots[0].traits.role == erased.traits.role:
                 changes.shown.append((index, spots.pop(0)))
         if not known:
             self._restore_end(gap, spots)

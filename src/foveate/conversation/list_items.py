@@ -86,6 +86,7 @@ class Known:
         "is_erased",
         "is_hidden",
         "is_optional",
+        "is_recognized",
         "item",
         "part",
         "position",
@@ -100,6 +101,8 @@ class Known:
         """Whether foveate answered all its calls, so that a list may lack it."""
         self.is_continuation = False
         """Whether a list may show it with the reasoning of the replies before it, which looks the same."""
+        self.is_recognized = True
+        """Whether lists have it with the bytes that were stored: once erased, its hash recognizes it, else its role."""
         self.is_hidden = False
         """Whether the caller removed it."""
         self.is_absent = False

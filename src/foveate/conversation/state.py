@@ -90,6 +90,8 @@ class State:
         """The model calls of this process."""
         self.news = 0
         """How often something was read that another writer did."""
+        self.added: tuple[Sequence[StoredMessage], Sequence[Message]] = (), ()
+        """The rows that this object added last, and their messages."""
         self._plain = PlainEntries()
         self._store = store
         self._caller = caller
@@ -295,6 +297,7 @@ class State:
     def _load_afresh(self) -> None:
         self._check_seen()
         self.calls.prepared = self.last_view = None
+        self.added = (), ()
         self.marks, self._plain, self.checker = Marks(), PlainEntries(), Checker(self.profile)
         self._load()
         clear_caches()

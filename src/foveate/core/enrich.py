@@ -28,6 +28,7 @@ __all__ = [
     "EnrichedMessage",
     "display_parts",
     "enrich",
+    "has_additions",
     "hides_lasting",
     "lasting_message",
     "own_message",
@@ -157,6 +158,11 @@ def retained_parts(message: Message) -> tuple[Part, ...]:
     return result.content if result else message.parts
 
 
+def has_additions(stamp: Stamp) -> bool:
+    """Return whether plugins added parts to the message with this stamp."""
+    return stamp.retention is not None and any(part.plugin for part in stamp.retention.parts)
+
+
 def own_message(message: Message, stamp: Stamp) -> Message | None:
     """Return the message without the parts of plugins.
 
@@ -165,7 +171,7 @@ def own_message(message: Message, stamp: Stamp) -> Message | None:
     if stamp.expanded is not None and not stamp.expanded.is_listed:
         return None
     kept = stamp.retention.parts if stamp.retention else ()
-    if not any(retention.plugin for retention in kept) or len(kept) != len(retained_parts(message)):
+    if not has_additions(stamp) or len(kept) != len(retained_parts(message)):
         return message
     own = [part for part, retention in _paired(message, kept) if not retention.plugin]
     return None if stamp.origin == "plugin" and not own else _with_parts(message, own)
