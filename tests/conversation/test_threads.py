@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from foveate import View
+from foveate import DoesNotFit, View
 from foveate.stores.memory import MemoryStore
 from foveate.testing import say, user
 
@@ -147,3 +147,21 @@ def test_forked_process_does_not_wait_for_a_thread_of_its_parent(tmp_path: Path)
     command = [sys.executable, "-W", "ignore", "-c", FORK, f"sqlite:///{tmp_path / 'chat.db'}"]
     child = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (child.returncode, child.stdout.splitlines(), child.stderr) == (0, ["True", "21"], "")
+
+
+@pytest.mark.parametrize("size", [400, 4_000])
+def test_prompt_leaves_room_for_what_another_writer_appends_meanwhile(size: int):
+    """The commit of the plan finds the other's message, which the plan did not count: the request was too large."""
+    store = MemoryStore()
+    chat, other = (opened(store=store, window=2_500, counter="characters") for _ in range(2))
+    chat.append([user("First."), say("a word " * 2_000), user("Go on.")])
+    other.refresh()
+    other.append(user("b word " * size))
+    if size > 400:  # The other's message is larger than the window: no request is sent with it.
+        with pytest.raises(DoesNotFit):
+            chat.prompt()
+    else:
+        chat.prompt()
+        assert texts(chat.view)[-1] == "b word " * size
+        assert chat.view.tokens <= chat.budget.usable
+        assert chat.prompt() == other.prompt()

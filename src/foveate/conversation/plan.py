@@ -95,13 +95,16 @@ class Planner:
         for _ in range(PLANS):
             try:
                 self._record_compaction()
-                view = self._commit_plan(answers, attempts) or state.view()
+                planned, position = self._commit_plan(answers, attempts)
+                view = planned or state.view()
                 self._note_stand_ins(view)
                 self._note_offer(view)
             except ConflictError:
                 state.refresh()
                 continue
-            break
+            if state.head.position == position:
+                break
+            attempts = {}  # A commit found messages of another writer, for which the plan left no room.
         else:
             raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Plan again later.")
         if all(entry.is_system for entry in view.entries):
@@ -112,18 +115,19 @@ class Planner:
         state.begin_call(view)
         return view
 
-    def _commit_plan(self, answers: dict[str, Answer], attempts: Attempts) -> View | None:
-        """Plan and commit. Return the view, or None if edits changed it.
+    def _commit_plan(self, answers: dict[str, Answer], attempts: Attempts) -> tuple[View | None, int]:
+        """Plan and commit. Return the view (None if edits changed it) and the newest position that the plan knew.
 
         The views of the plan are released before the next one is made: over a long history each is large.
         """
         draft = self._draft(self.policies, self.floor, answers, attempts, sends=True)
+        position = self._state.head.position
         self._apply(draft, attempts)
         for pending in list(self._prefetch.unwanted(draft.plan)):
             self._drop(pending, "no policy asks for it any more")
         if not draft.plan.open_requests:  # Summaries of other processes are done, or no longer wanted.
             self._prefetch.is_handed_on = False
-        return None if draft.plan else draft.plan.before
+        return None if draft.plan else draft.plan.before, position
 
     def commit_now(self) -> None:
         """Commit the plan that `plan` returns, with the summaries that it needs. No model call follows.
