@@ -406,6 +406,10 @@ def test_a_stage_that_trades_one_excess_for_another_is_skipped():
     [
         (Budget(1_000, 100, 10**9, 9), 2_004, 900, "tokens"),
         (Budget(1_000, 100, 10**9, 9, overhead=50, scale=2.0), 4_108, 900, "tokens"),
+        (Budget(4_000, 100, 10**9, 9, overhead=50, scale=4.0), 8_216, 3_900, "tokens"),
+        # A new message is not scaled by a ratio below 1, and the counter may be too low for it.
+        (Budget(1_000, 100, 10**9, 9, overhead=50, scale=0.25, unmeasured=2_004), 2_017, 900, "tokens"),
+        (Budget(2_100, 0, 10**9, 9, doubt=0.1, unmeasured=10**9), 2_227, 2_100, "tokens"),
         (Budget(10**6, 0, 5_000, 9, overhead_bytes=70), 8_051 + 70, 5_000, "bytes"),
     ],
 )
