@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from foveate import ConflictError, Options, Usage, open_async_conversation, open_conversation
+from foveate.core.budget import occupied_tokens
 from foveate.errors import BadMessage, BadSetting, UnknownHandle
 from foveate.open import grouped
 from foveate.stores.memory import MemoryStore
@@ -137,6 +138,22 @@ def test_measured_usage_corrects_the_budget():
     one.record(say("ok"), usage=Usage(1_500, 508, 0, 3))
     assert one.budget.scale == pytest.approx(2.0)
     assert one.budget.usable == 5_000
+
+
+@pytest.mark.parametrize("unknown", [Usage(0, 0, 0, 0), Usage(None, None, None, 3), None])
+def test_usage_of_zero_tokens_measures_nothing(unknown: Usage | None):
+    """Some servers report 0 because they do not count. A program that opened the conversation again forgot the ratio."""
+    store = MemoryStore()
+    one = opened(window=10_000, reserve=0, store=store)
+    for usage in (Usage(1_500, 508, 0, 3), unknown):
+        one.append(user(text_of(1_000)))
+        one.prepare()
+        one.record(say("ok"), usage=usage)
+    again = opened(window=10_000, reserve=0, store=store)
+    assert one.prepare().budget == again.prepare().budget
+    assert again.view.budget.scale == pytest.approx(2.0)
+    assert 1_000 < again.view.budget.unmeasured < 1_020
+    assert occupied_tokens(again.view) == pytest.approx(4_037, abs=10)
 
 
 def test_reply_of_either_sdk_is_recorded_with_its_usage():

@@ -160,7 +160,8 @@ def _unmeasured_tokens(entries: Sequence[Entry]) -> int:
     tokens = 0
     for entry in reversed(entries):
         tokens += entry.tokens
-        if entry.stamp.usage is not None and entry.stamp.estimate and entry.kind == "message":
+        usage = entry.stamp.usage
+        if usage is not None and usage.sent_tokens and entry.stamp.estimate and entry.kind == "message":
             break  # Its prompt ended before it.
     return tokens
 

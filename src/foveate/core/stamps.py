@@ -52,8 +52,11 @@ class Usage(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def sent_tokens(self) -> int | None:
-        """Return the size of the prompt as it was sent, which estimates are compared with; None if it is unknown."""
-        return self.prompt_tokens if self.sent is None else self.sent or None
+        """Return the size of the prompt as it was sent, which estimates are compared with; None if it is unknown.
+
+        Some servers report 0 because they do not count.
+        """
+        return (self.prompt_tokens if self.sent is None else self.sent) or None
 
     @property
     def prompt_tokens(self) -> int | None:
