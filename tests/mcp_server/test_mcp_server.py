@@ -413,6 +413,19 @@ def test_a_session_is_read_again_when_it_grows(project: tuple[Path, dict[str, st
     assert use(server, "expand", handle="m3") == (False, LOG)
 
 
+def test_what_the_user_asked_is_found_and_expanded(project: tuple[Path, dict[str, str], Path]):
+    """The question that was the last one when the file was read stayed in view: neither call returned it."""
+    folder, environ, file = project
+    server = build_server(SessionFiles("claude-code", folder, environ=environ))
+    for number, (kind, text) in enumerate((("user", "Free it."), ("assistant", "Freed."), ("user", "And the lion?")), 4):
+        if number > 4:
+            with file.open("a") as opened:
+                opened.write(claude_line(number, kind, text))
+        assert f"m{number + 1} " in use(server, "search_history", words=text)[1].replace('"', " ")
+        assert use(server, "expand", handle=f"m{number + 1}") == (False, text)
+    assert use(server, "expand", handle="m1") == (False, "Never push to main. Read the log.")
+
+
 def test_a_session_stays_readable_while_other_calls_open_more(project: tuple[Path, dict[str, str], Path]):
     """The SDK runs the calls of a client in threads."""
     folder, environ, file = project

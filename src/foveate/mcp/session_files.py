@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -118,7 +118,13 @@ def _hidden(name: str, messages: list[Message], known: _Session | None) -> Conve
         chat, new = known.chat, messages[len(known.messages) :]
     else:
         chat, new = open_conversation(name, store="memory:", policy="off", window=200_000, expand=True), messages
-    if new:
-        ids = chat.append(new)
+    # The last input of a user would stay in view, but here no input waits for a reply.
+    runs = [(kind, chat.append(list(run), origin="derived" if kind == "user" else None)) for kind, run in _runs(new)]
+    if ids := [id for kind, added in runs if kind != "system" for id in added]:
         chat.edit(Hide(Span(ids[0], ids[-1]), reason="a message of a recorded session"))
     return chat
+
+
+def _runs(messages: Sequence[Message]) -> Iterator[tuple[str, Iterator[Message]]]:
+    """Yield the messages by kind, in order: inputs of the user, system prompts, and others."""
+    return groupby(messages, lambda message: message.role if message.role in ("user", "system") else "other")
