@@ -142,7 +142,7 @@ def test_measured_usage_corrects_the_budget():
 
 @pytest.mark.parametrize("unknown", [Usage(0, 0, 0, 0), Usage(None, None, None, 3), None])
 def test_usage_of_zero_tokens_measures_nothing(unknown: Usage | None):
-    """Some servers report 0 because they do not count. A program that opened the conversation again forgot the ratio."""
+    """Some servers report 0 because they do not count. After a restart, the ratio that was measured before was lost."""
     store = MemoryStore()
     one = opened(window=10_000, reserve=0, store=store)
     for usage in (Usage(1_500, 508, 0, 3), unknown):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import get_args
 
 from msgspec.structs import replace
@@ -99,7 +99,7 @@ class Editor:
         state = self._state
         state.follow_head()
         for _ in range(PLANS):
-            self._validate(edits)
+            self._validate(edits, author)
             try:
                 return self.commit(edits, author)
             except ConflictError:
@@ -121,7 +121,7 @@ class Editor:
         state.loader.fold(draft, trial)
         return draft
 
-    def _validate(self, edits: Sequence[Edit]) -> None:
+    def _validate(self, edits: Sequence[Edit], author: str) -> None:
         state = self._state
         named = named_messages(edits)
         places = state.store.locate(state.head, named)
@@ -148,8 +148,21 @@ class Editor:
             span = _span_of(edit)
             if span and places[span.first] > places[span.last]:
                 raise BadEdit(f"The span m{places[span.first]}-m{places[span.last]} ends before it begins.")
+            if span and author == "edit":  # An undo may find that a message is protected now.
+                self._require_coverable(places[span.first], places[span.last], unpinned)
             if isinstance(edit, Restore) and any(not 1 <= number <= state.head.number for number in edit.edits):
                 raise BadEdit(f"The journal has edits 1 to {state.head.number}; {edit.edits} are not all among them.")
+
+    def _require_coverable(self, first: int, last: int, unpinned: Set[str]) -> None:
+        """Raise BadEdit if all messages of a span stay in view. `unpinned`: those that the same commit unpins."""
+        projection = self._state.projection
+        shown = [entry for entry in projection.entries() if first <= entry.position <= last and entry.kind == "message"]
+        if len(shown) > last - first and all(
+            projection.is_protected(entry.position) or (projection.is_pinned(entry.id) and entry.id not in unpinned)
+            for entry in shown
+        ):
+            span = f"m{first}-m{last}" if first < last else f"m{first}"
+            raise BadEdit(f"{span} has nothing to hide: system prompts, the last user input and pins stay in view.")
 
     def _require_effect(self, edit: Replace | Hide, position: int) -> None:
         (row,) = self._state.store.messages(self._state.head, position, position)
