@@ -417,7 +417,8 @@ def test_what_the_user_asked_is_found_and_expanded(project: tuple[Path, dict[str
     """The question that was the last one when the file was read stayed in view: neither call returned it."""
     folder, environ, file = project
     server = build_server(SessionFiles("claude-code", folder, environ=environ))
-    for number, (kind, text) in enumerate((("user", "Free it."), ("assistant", "Freed."), ("user", "And the lion?")), 4):
+    lines = ("user", "Free it."), ("assistant", "Freed."), ("user", "And the lion?")
+    for number, (kind, text) in enumerate(lines, 4):
         if number > 4:
             with file.open("a") as opened:
                 opened.write(claude_line(number, kind, text))
