@@ -148,12 +148,12 @@ class Editor:
             span = _span_of(edit)
             if span and places[span.first] > places[span.last]:
                 raise BadEdit(f"The span m{places[span.first]}-m{places[span.last]} ends before it begins.")
-            if span and author == "edit":  # An undo may find that a message is protected now.
-                self._require_coverable(places[span.first], places[span.last], unpinned)
+            if span and isinstance(edit, Hide) and author == "edit":  # For an undo, a message may be protected now.
+                self._require_hideable(places[span.first], places[span.last], unpinned)
             if isinstance(edit, Restore) and any(not 1 <= number <= state.head.number for number in edit.edits):
                 raise BadEdit(f"The journal has edits 1 to {state.head.number}; {edit.edits} are not all among them.")
 
-    def _require_coverable(self, first: int, last: int, unpinned: Set[str]) -> None:
+    def _require_hideable(self, first: int, last: int, unpinned: Set[str]) -> None:
         """Raise BadEdit if all messages of a span stay in view. `unpinned`: those that the same commit unpins."""
         projection = self._state.projection
         shown = [entry for entry in projection.entries() if first <= entry.position <= last and entry.kind == "message"]
