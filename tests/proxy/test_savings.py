@@ -23,6 +23,7 @@ from foveate.testing import ScriptedModel, call, say
 from foveate.testing.server import StubServer
 
 TOOLS = [{"name": "read_log", "input_schema": {"type": "object"}}]
+OPENAI_TOOL = {"type": "function", "function": {"name": "read_log", "parameters": {"type": "object"}}}
 CALLS = 20
 PRICED = 'foveate_priced_total{api="anthropic"}'
 SPENT = 'foveate_dollars_spent_total{api="anthropic"}'
@@ -94,6 +95,24 @@ def test_without_a_price_there_is_no_money(capsys):
         assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0
         assert numbers(proxy)[SPENT] == 0
     assert "$" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["with usage", "without usage"])
+def test_stream_without_usage_counts_as_one_without_a_price(asks: bool, capsys):
+    """OpenAI's chat completions report the usage of a stream only if the request asks for it."""
+    body = {"model": "gpt-5-mini", "messages": [user("Hi")], "tools": [OPENAI_TOOL], "stream": True}
+    body |= {"stream_options": {"include_usage": True}} if asks else {}
+    with (
+        StubServer(ScriptedModel([say("One.")], "openai")) as server,
+        running_proxy(server.url) as proxy,
+    ):
+        content = json.dumps(body).encode()
+        status, *_ = split(ask(proxy.port, post("/v1/chat/completions", content, "authorization: Bearer k")))
+        assert status == 200
+        until(lambda: numbers(proxy)[ANSWERED.replace("anthropic", "openai")] == 1)
+        assert numbers(proxy)[PRICED.replace("anthropic", "openai")] == asks
+        assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0
+    assert ("$" in capsys.readouterr().out) is asks
 
 
 def test_a_fault_of_the_count_costs_no_answer(monkeypatch):

@@ -56,11 +56,15 @@ class Savings:
         cost_of("claude-haiku-4-5")
 
     def count(self, chat: Conversation, model: str, calls: Sequence[AnsweredCall]) -> Amounts | None:
-        """Return what these new calls of a conversation cost; None if there are none, or no price is known."""
+        """Return what these new calls of a conversation cost; None if no price is known, or no usage was reported.
+
+        OpenAI's chat completions report the usage of a stream only if the client asks for it.
+        """
         rates = _rates(model)
-        if rates is None or not calls:
+        billed = [call for call in calls if call.usage.prompt_tokens is not None]
+        if rates is None or not billed:
             return None
-        amounts = [_amounts(call, self._note(chat, model, call), model, rates) for call in calls]
+        amounts = [_amounts(call, self._note(chat, model, call), model, rates) for call in billed]
         return Amounts(sum(each.spent for each in amounts), sum(each.whole for each in amounts))
 
     def _note(self, chat: Conversation, model: str, call: AnsweredCall) -> _Last:
