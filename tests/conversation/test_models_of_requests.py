@@ -45,6 +45,25 @@ def test_smaller_window_of_a_request_makes_the_view_fit():
     assert chat.prepare().tokens == small.tokens  # What was hidden stays hidden; the journal says so.
 
 
+@pytest.mark.parametrize("format", ["openai", "openai_responses"])
+def test_requests_of_a_conversation_have_one_key_for_the_cache(format, tmp_path):
+    url = f"sqlite:///{tmp_path}/c.db"
+    with open_conversation("c", store=url, format=format, model="gpt-5.6-luna") as chat:
+        chat.append("Hi")
+        key = chat.prompt()["prompt_cache_key"]
+        assert chat.needs == Needs(options={"prompt_cache_key": key})
+        assert "prompt_cache_key" not in chat.prompt(model="gpt-5.5")
+        assert "prompt_cache_key" not in json.loads(chat.body())
+        assert chat.fork("d").prompt()["prompt_cache_key"] == key  # A fork reads what its trunk has cached.
+        assert chat.prepare().call.prices.cache_seconds == 1800
+    with open_conversation("c", store=url, format=format, model="gpt-5.6-luna") as chat:
+        assert chat.prompt()["prompt_cache_key"] == key
+    with open_conversation("e", store=url, format=format, model="gpt-5.6-luna") as chat:
+        chat.append("Hi")
+        assert chat.prompt()["prompt_cache_key"] != key
+    assert len(key) <= 64
+
+
 def test_model_of_another_format_is_refused():
     chat = opened()
     chat.append("Hi")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from foveate.core.profiles import (
     PROFILES,
     WINDOWS,
+    adjusted_to_model,
     claude_version,
     is_window_documented,
     profile_for,
@@ -90,6 +92,22 @@ def test_every_claude_since_5_1_binds_reasoning(family: str):
 )
 def test_requests_to_claude_since_4_6_end_with_the_user(model: str, is_last: bool):
     assert profile_for("anthropic", model).user_last is is_last
+
+
+@pytest.mark.parametrize("format", ["openai", "openai_responses"])
+def test_gpt_since_5_6_wants_a_key_for_its_cache(format: str):
+    """Source: OpenAI's page on prompt caching. These models cache at breakpoints, and match them by a key."""
+    names = ("gpt-5.6", "gpt-5.6-luna", "gpt-6", "gpt-6-mini", "gpt-7.1", "openrouter:openai/gpt-5.6-sol")
+    assert [profile_for(format, name).cache_key for name in names] == [True] * 6
+    names = ("gpt-5", "gpt-5.5-pro", "gpt-4.1", "gpt-oss:120b", "openrouter:anthropic/claude-opus-5-5", "llama", "")
+    assert [profile_for(format, name).cache_key for name in names] == [False] * 7
+    strict = replace(PROFILES[format], strict=True)
+    assert not adjusted_to_model(strict, "gpt-5.6").cache_key
+
+
+def test_claude_and_gemini_take_no_key():
+    assert not profile_for("anthropic", "gpt-5.6").cache_key
+    assert not profile_for("gemini", "gpt-5.6").cache_key
 
 
 def test_no_other_format_binds_reasoning():

@@ -17,6 +17,7 @@ from foveate.models import get_model, is_model_name
 from foveate.models.anthropic import anthropic_model
 from foveate.models.known import check_model
 from foveate.models.openai import openai_model
+from foveate.models.responses import responses_model
 from foveate.summarizers import SummaryRequest, model_summarizer
 from foveate.testing import Failure, ScriptedModel, SlowReply
 from foveate.testing.server import StubServer
@@ -103,6 +104,24 @@ def test_a_refused_length_name_is_replaced_from_then_on():
         assert [text_of(model, model.complete(BODY)) for _ in range(2)] == ["one", "two"]
     lengths = [sorted(one.values.keys() & {"max_tokens", "max_completion_tokens"}) for one in server.received]
     assert lengths == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
+
+
+@pytest.mark.parametrize(("format", "opened"), [("openai", openai_model), ("openai_responses", responses_model)])
+def test_options_replace_the_key_of_the_cache(format: str, opened: Any):
+    asked: list[dict[str, Any]] = []
+    create = SimpleNamespace(create=lambda **arguments: asked.append(arguments))
+    client = SimpleNamespace(chat=SimpleNamespace(completions=create), responses=create)
+    opened("gpt-5.6", client, options={"prompt_cache_key": "mine"}).complete({**BODY, "prompt_cache_key": "foveate-1"})
+    opened("gpt-5.6", client).complete({**BODY, "prompt_cache_key": "foveate-1"})
+    assert [one["prompt_cache_key"] for one in asked] == ["mine", "foveate-1"]
+
+
+def test_a_refused_key_of_the_cache_is_left_out_from_then_on():
+    body = {**BODY, "prompt_cache_key": "foveate-1"}
+    refusal = Failure(400, message="Unrecognized request argument supplied: prompt_cache_key")
+    with serving([refusal, "one", "two"], "openai") as (server, model):
+        assert [text_of(model, model.complete(body)) for _ in range(2)] == ["one", "two"]
+    assert ["prompt_cache_key" in one.values for one in server.received] == [True, False, False]
 
 
 def test_a_length_that_is_too_large_keeps_its_name():

@@ -274,6 +274,19 @@ def test_loop_without_marks_is_marked_from_its_second_request_on(is_text: bool):
     assert [system for _, system in head] == [head[0][1]] * 59 if is_text else True
 
 
+@pytest.mark.parametrize("format", ["openai", "openai_responses"])
+def test_request_that_offers_expand_gets_a_key_for_the_cache(format: str):
+    chat, api = opened(format, window=50_000, expand=None), api_named(format)
+    body = body_of(format, [text_item(format, "user", "Read.")], model="gpt-5.6", store=False)
+    assert json.loads(WireRequest(chat, api, spaced(body)).content)["prompt_cache_key"].startswith("foveate-")
+    own = body | {"prompt_cache_key": "mine"}
+    assert json.loads(WireRequest(chat, api, spaced(own)).content)["prompt_cache_key"] == "mine"
+    plain = {key: value for key, value in body.items() if key != "tools"}
+    assert WireRequest(chat, api, spaced(plain)).content == spaced(plain)
+    older = body | {"model": "gpt-5.5"}
+    assert "prompt_cache_key" not in json.loads(WireRequest(chat, api, spaced(older)).content)
+
+
 def test_client_that_marks_keeps_its_own_marks():
     chat, api = opened("anthropic", window=50_000, expand=None), api_named("anthropic")
     items = [text_item("anthropic", "user", "Read."), *tool_turn("anthropic", 1, "Result.")]

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..core.events import Event
 from ..core.messages import Message
-from ..core.needs import Needs, needs_of
+from ..core.needs import CACHE_KEY, Needs, needs_of
 from ..core.partial_replies import partial_reply
 from ..core.planner import Plan
 from ..core.sizes import tokens_of
@@ -259,7 +259,12 @@ class Exchange:
 
     def needs(self) -> Needs:
         """Return the needs of the newest request beyond its messages."""
-        return needs_of(self._state.prepared, self._state.profile, self._state.marks)
+        needs = needs_of(self._state.prepared, self._state.profile, self._state.marks)
+        return Needs(needs.betas, {**needs.options, **key}) if (key := self._cache_key()) else needs
+
+    def _cache_key(self) -> dict[str, str]:
+        """Return the field by which the provider finds the cache of this conversation, if it wants one."""
+        return {CACHE_KEY: f"foveate-{self._state.head.root:016x}"} if self._state.profile.cache_key else {}
 
     def _planned(self) -> View:
         if not self._reporter.is_active:
@@ -334,9 +339,10 @@ class Exchange:
         system, tools = self._with_expand(*self._offer)
         state = self._state
         try:
-            return state.format.prompt(view, profile=state.profile, system=system, tools=tools, shared=shared)
+            prompt = state.format.prompt(view, profile=state.profile, system=system, tools=tools, shared=shared)
         except RecursionError:
             raise BadInput(_NESTED) from None
+        return {**prompt, **self._cache_key()}
 
     def body_of(self, view: View) -> bytes:
         """Return the JSON bytes of a request with this view."""

@@ -12,7 +12,10 @@ from .messages import Message, Opaque, Reasoning
 from .profiles import Profile
 from .view import Entry
 
-__all__ = ["DROP_STALE_REASONING", "Needs", "needs_of"]
+__all__ = ["CACHE_KEY", "DROP_STALE_REASONING", "Needs", "needs_of"]
+
+CACHE_KEY = "prompt_cache_key"
+"""The field of OpenAI's requests by which they find the cache of their conversation."""
 
 
 class Needs(Struct, frozen=True):

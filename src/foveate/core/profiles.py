@@ -73,6 +73,10 @@ class Profile(Struct, frozen=True):
     """The provider checks reasoning against everything before it. After an edit, all later reasoning must be removed
     (since Fable 5.1).
     """
+    cache_key: bool = False
+    """The provider finds cached prefixes reliably only by a key that all requests of a conversation have (OpenAI since
+    GPT-5.6).
+    """
     media_in_results: bool = True
     """Tool results may contain images (OpenAI chat completions: text only)."""
     max_bytes: int = 32_000_000
@@ -175,7 +179,9 @@ messages", November 2026).
 """
 _CLAUDE_SYSTEMS_LATER = {"claude-sonnet-": (5, 5), "claude-haiku-": (5, 5)}
 """The same for families that began to take them later."""
-_GPT = re.compile(r"gpt-(\d{1,2})(?!\d)")
+_GPT = re.compile(r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)")
+_GPT_CACHE_KEYS = (5, 6)
+"""The first version that caches at breakpoints alone, and matches them by a key (OpenAI, "Prompt caching", 2026)."""
 
 
 def window_of(model: str) -> int | None:
@@ -232,13 +238,14 @@ def adjusted_to_model(profile: Profile, model: str) -> Profile:
         return _gemini_profile(profile, bare_model_name(model))
     version = claude_version(model)
     if version is None:
-        return replace(profile, binds_reasoning=False)
+        keys = profile.format.startswith("openai") and not profile.strict and _gpt_version(model) >= _GPT_CACHE_KEYS
+        return replace(profile, binds_reasoning=False, cache_key=keys)
     name = bare_model_name(model)
     if profile.system_places != "any":
         since = next((v for family, v in _CLAUDE_SYSTEMS_LATER.items() if name.startswith(family)), _CLAUDE_SYSTEMS)
         profile = replace(profile, system_places="after_user" if version >= since else "first")
     if not profile.signed_reasoning:  # A Claude behind another format.
-        return replace(profile, binds_reasoning=False)
+        return replace(profile, binds_reasoning=False, cache_key=False)
     binds, is_new = version >= _CLAUDE_BINDING, _is_claude_since_4_6(name, version)
     trims = profile.refuses_trailing_space and not is_new  # Otherwise a user's message ends the request.
     return replace(profile, binds_reasoning=binds, user_last=is_new, refuses_trailing_space=trims)
@@ -259,8 +266,13 @@ def _gemini_profile(profile: Profile, model: str) -> Profile:
 
 
 def _is_next_gpt(name: str) -> bool:
-    found = _GPT.match(name)
-    return found is not None and int(found[1]) > 6
+    return _gpt_version(name) >= (7, 0)
+
+
+def _gpt_version(model: str) -> tuple[int, int]:
+    """Return the version of a GPT, such as (5, 6); (0, 0) for other models."""
+    found = _GPT.match(bare_model_name(model))
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
 def bare_model_name(model: str) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..core.needs import CACHE_KEY
 from ..errors import BadSetting, MissingExtra, MissingKey
 from .sdk import RETRIES, TIMEOUT, SdkModel
 from .servers import SERVERS, Server, find_server
@@ -18,7 +19,7 @@ from .servers import SERVERS, Server, find_server
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
-__all__ = ["MAX_TOKENS", "OpenAIModel", "create_client", "import_sdk", "openai_model"]
+__all__ = ["MAX_TOKENS", "OpenAIModel", "create_client", "import_sdk", "openai_model", "with_options"]
 
 MAX_TOKENS = 8_192
 """Default maximal length of an answer, including thoughts."""
@@ -97,7 +98,9 @@ class OpenAIModel(SdkModel):
             host = getattr(getattr(client, "base_url", None), "host", "")
             named = SERVERS[self.name.partition(":")[0]]
             self._server = find_server(host) if named.base_url is None or self._base_url else named
-        arguments: dict[str, Any] = {**self.options, **body}
+        arguments = with_options(body, self.options)
+        if CACHE_KEY in self._refused:
+            arguments.pop(CACHE_KEY, None)
         if not arguments.keys() & set(_LENGTHS):
             word = self._server.length
             arguments[_other_length(word) if word in self._refused else word] = self.max_tokens
@@ -115,12 +118,20 @@ class OpenAIModel(SdkModel):
         ):
             self._refused.add("stream_options")
             return {key: value for key, value in arguments.items() if key != "stream_options"}
+        if CACHE_KEY in message and CACHE_KEY in arguments.keys() - self.options.keys():
+            self._refused.add(CACHE_KEY)
+            return {key: value for key, value in arguments.items() if key != CACHE_KEY}
         for word in _LENGTHS:
             is_own = self._server is not None and self._server.length == word and word not in self.options
             if is_own and word in arguments and word not in self._refused and f"'{word}'" in message:
                 self._refused.add(word)
                 return {_other_length(key) if key == word else key: value for key, value in arguments.items()}
         return None
+
+
+def with_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request with options that it does not have itself. Only a key of the cache replaces its own."""
+    return {**options, **body, **{key: options[key] for key in (CACHE_KEY,) if key in options}}
 
 
 def _other_length(length: str) -> str:

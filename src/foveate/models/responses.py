@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .openai import MAX_TOKENS, create_client, import_sdk
+from .openai import MAX_TOKENS, create_client, import_sdk, with_options
 from .sdk import RETRIES, TIMEOUT, SdkModel
 from .servers import OPENAI
 
@@ -83,7 +83,8 @@ class ResponsesModel(SdkModel):
 
     def _arguments(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
         include = {"include": _INCLUDE} if self._reasons else {}
-        return {"store": False, **include, "max_output_tokens": self.max_tokens, **self.options, **body}
+        own = {"store": False, **include, "max_output_tokens": self.max_tokens}
+        return {**own, **with_options(body, self.options)}
 
     def _alternative(self, arguments: dict[str, Any], error: Exception) -> dict[str, Any] | None:
         """Return the request without `include`, if the model has no reasoning to encrypt."""
