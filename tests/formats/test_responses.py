@@ -308,6 +308,8 @@ def test_approval_of_an_mcp_call_has_its_request_in_every_view():
     chat.prompt()
     chat.record(response(request))
     assert [call.name for call in chat.open_calls()] == ["mcp_approval_request"]
+    stored = '{"server_label":"s","name":"look","arguments":"{}"}'  # The same bytes in every process.
+    assert [call.arguments for call in chat.open_calls()] == [stored]
     chat.append([approval, {"role": "user", "content": "on"}])
     assert chat.prompt()["input"][1:3] == [request, approval]
     first, second = (Hide(Target(entry.id)) for entry in chat.history()[1:3])

@@ -61,8 +61,8 @@ CALLS: dict[str, str] = {
 }
 """The calls that a caller answers, and the field that holds their arguments."""
 
-APPROVED = frozenset({"server_label", "name", "arguments"})
-"""The fields of a call of an MCP tool that the caller approves."""
+APPROVED = ("server_label", "name", "arguments")
+"""The fields of a call of an MCP tool that the caller approves, in the order in which they are stored."""
 
 _OF_DEVELOPER = frozenset({"additional_tools", "configuration_update"})
 _ITEM = MARKS | {"type"}
@@ -253,7 +253,7 @@ def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
             arguments = to_text({"input": get_string(item, "input", where)}, where)
         case "mcp_approval_request":  # The call of the tool itself is not for the caller.
             asked = {key: item[key] for key in APPROVED if key in item}
-            name, known, arguments = kind, known | APPROVED, to_text(asked, where)
+            name, known, arguments = kind, known.union(APPROVED), to_text(asked, where)
         case _ if isinstance(payload := item.get(field), Mapping) and payload:
             known = known | {field}
             arguments = to_text(dict(payload), f"{where}.{field}")
