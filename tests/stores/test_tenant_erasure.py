@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foveate.agents.limits import sub_conversation
 from foveate.core.ids import ERASED
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun
@@ -72,6 +73,25 @@ def test_sub_agents_are_erased_with_their_conversation(store: Database) -> None:
     assert [all_text(store, name) for name in ("one/r/2", "one/r/2/q/1", "one/r1/2", "one/notes")] == [*"--xx"]
     assert store.runs(store.open("acme", "one/r/2"))[0].task == ERASED
     assert erase_conversation(store, "one", tenant="acme") == []
+
+
+@pytest.mark.parametrize("run", ["2026/11/30", "a~b", "r" * 200])
+def test_sub_agents_of_a_run_with_any_id_are_erased(store: Database, run: str) -> None:
+    """The name of a sub-agent has the id of the run in a form that names may have (`child_name`)."""
+    name = sub_conversation("one", run, 2)
+    head = store.open("acme", name)
+    append(store, head, chain([user("word0")], head))
+    store.put_run(store.open("acme", "one"), AgentRun(run, "me", "one", "some task"))
+    erase_conversation(store, "one", tenant="acme")
+    assert all_text(store, name) == "-"
+
+
+def test_conversation_whose_sub_agents_would_have_too_long_names_is_erased(store: Database) -> None:
+    name = "n" * 490
+    head = store.open("acme", name)
+    head = append(store, head, chain([user("word0")], head))
+    store.put_run(head, AgentRun("r", "me", name, "some task"))
+    assert [erasure.name for erasure in erase_conversation(store, name, tenant="acme")] == [name]
 
 
 def test_interrupted_writer_begins_again(store: Database) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..core.conversation_names import child_name
 from ..core.retention import Age, Ages, read_ages
-from ..errors import ConflictError
+from ..errors import BadSetting, ConflictError
 from ..open import Options, open_conversation
 from ..ports import IMPORTING, Clock, Database, Erasure, wall_clock
 from ..stores.checks import check_texts
@@ -114,7 +115,7 @@ def erase_conversation(
     the erasures, by default this computer's. Raises NoSuchConversation.
     """
     names = [name, *sub_agents(store, tenant, name)]
-    return [piece for one in names for piece in _erase_alone(store, one, tenant, reason, who, clock)]
+    return [piece for each in names for piece in _erase_alone(store, each, tenant, reason, who, clock)]
 
 
 def erase_tenant(
@@ -128,8 +129,16 @@ def erase_tenant(
 def sub_agents(store: Database, tenant: str, name: str) -> list[str]:
     """Return the conversations of sub-agents, and of theirs, that the runs of a conversation began."""
     runs = store.runs(store.open(tenant, name, create=False))
-    prefixes = tuple(f"{name}/{run.id}/" for run in runs if run.conversation == name)
-    return [one for one in store.names(tenant) if one.startswith(prefixes)] if prefixes else []
+    prefixes = tuple(prefix for run in runs if run.conversation == name and (prefix := _prefix_of(name, run.id)))
+    return [child for child in store.names(tenant) if child.startswith(prefixes)] if prefixes else []
+
+
+def _prefix_of(name: str, run: str) -> str:
+    """Return the beginning of the names of sub-agents that a run began; "" if they would be too long to exist."""
+    try:
+        return f"{child_name(name, run)}/"
+    except BadSetting:
+        return ""
 
 
 def _erase_alone(store: Database, name: str, tenant: str, reason: str, who: str, clock: Clock | None) -> list[Erasure]:
