@@ -58,8 +58,8 @@ def command_line(*words: str, store: str | None = None, tenant: str | None = Non
     from ..stores import without_password
 
     options = {"--store": store, "--tenant": tenant}
-    given = [text for name, value in options.items() if value is not None for text in (name, value)]
-    return shlex.join(("foveate", *words, *map(without_password, given)))
+    arguments = [text for name, value in options.items() if value is not None for text in (name, value)]
+    return shlex.join(("foveate", *words, *map(without_password, arguments)))
 
 
 def store_file(url: str) -> Path | None:

@@ -119,12 +119,14 @@ def _hidden(name: str, messages: list[Message], known: _Session | None) -> Conve
     else:
         chat, new = open_conversation(name, store="memory:", policy="off", window=200_000, expand=True), messages
     # The last input of a user would stay in view, but here no input waits for a reply.
-    runs = [(kind, chat.append(list(run), origin="derived" if kind == "user" else None)) for kind, run in _runs(new)]
-    if ids := [id for kind, added in runs if kind != "system" for id in added]:
+    added = [
+        (kind, chat.append(list(group), origin="derived" if kind == "user" else None)) for kind, group in _by_kind(new)
+    ]
+    if ids := [id for kind, group in added if kind != "system" for id in group]:
         chat.edit(Hide(Span(ids[0], ids[-1]), reason="a message of a recorded session"))
     return chat
 
 
-def _runs(messages: Sequence[Message]) -> Iterator[tuple[str, Iterator[Message]]]:
+def _by_kind(messages: Sequence[Message]) -> Iterator[tuple[str, Iterator[Message]]]:
     """Yield the messages by kind, in order: inputs of the user, system prompts, and others."""
     return groupby(messages, lambda message: message.role if message.role in ("user", "system") else "other")

@@ -65,11 +65,11 @@ class JoinedPieces:
         """Return the message as far as it has arrived; None if nothing has."""
         if not self._pieces:
             return None
-        thought, said, called = (self._joined(kind) for kind in ("reasoning", "text", "call"))
+        reasoning, text, arguments = (self._joined(kind) for kind in ("reasoning", "text", "call"))
         name = next((piece.name for piece in self._pieces if piece.name), "")
-        parts: list[Part] = [Reasoning(thought, format=self._format)] if thought else []
-        parts += [Text(said)] if said else []
-        parts += [ToolCall("", name, called)] if name or called else []
+        parts: list[Part] = [Reasoning(reasoning, format=self._format)] if reasoning else []
+        parts += [Text(text)] if text else []
+        parts += [ToolCall("", name, arguments)] if name or arguments else []
         return Message("assistant", tuple(parts))
 
     def _joined(self, kind: str) -> str:

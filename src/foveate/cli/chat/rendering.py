@@ -55,9 +55,9 @@ __all__ = [
 
 
 _QUESTION_CHARACTERS = 4_000
+"""Largest number of characters of a call that a question shows."""
 _SUMMARY_WIDTH = 72
 """Characters of the arguments of a call on one line."""
-"""Largest number of characters of a call that a question shows."""
 
 
 class Piece(Struct, frozen=True):
