@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from format_views import IMAGE, PIXEL, entries, view
 
+from foveate import open_conversation
+from foveate.core.message_keys import message_key
 from foveate.core.messages import (
     Extra,
     Media,
@@ -103,6 +105,21 @@ def test_spoken_reply_is_sent_by_its_id(transcript: str | None, text: str):
     assert check_body("openai", format.body(shown, profile=PROFILE)) == []
     strict = OpenAIChat().prompt(shown, profile=msgspec.structs.replace(PROFILE, strict=True))
     assert strict["messages"][1] == {"role": "assistant", "content": text}
+
+
+def test_list_that_names_a_spoken_reply_by_its_id_has_the_recorded_one():
+    """As OpenAI documents it. The transcript counted as edited, so that the view had none."""
+    chat = open_conversation("c", store="memory:", format="openai", window=100_000, policy="none")
+    listed: list[Any] = [{"role": "user", "content": "hi"}]
+    chat.prompt(messages=listed)
+    audio = {"id": "audio_1", "expires_at": 1, "data": "UklG", "transcript": "Hello there."}
+    reply = {"role": "assistant", "content": None, "audio": audio}
+    chat.record({"object": "chat.completion", "choices": [{"message": reply, "finish_reason": "stop"}]})
+    listed += [{"role": "assistant", "audio": {"id": "audio_1"}}, {"role": "user", "content": "go on"}]
+    chat.prompt(messages=listed)
+    assert [entry.message.text for entry in chat.view] == ["hi", "Hello there.", "go on"]
+    other = {"role": "assistant", "audio": {"id": "audio_2"}}
+    assert message_key(parse(other)) != message_key(parse(reply)) == message_key(parse(listed[1]))
 
 
 def test_the_arguments_of_a_call_are_kept_byte_for_byte():

@@ -11,6 +11,7 @@ from list_clients import ANTHROPIC, CHAT, RESPONSES, Proxy, Served, Wire, assist
 
 from foveate.core.messages import Message
 from foveate.errors import BadMessage
+from foveate.formats import get_format
 from foveate.open import open_store
 from foveate.ports import Store
 from foveate.proxy import sent_lists
@@ -400,6 +401,15 @@ def test_requests_whose_history_the_provider_keeps_pass(proxy: Proxy, field: str
     body = {"model": "gpt-5", "input": [user("Hello")], "tools": [{"type": "function", "name": "run"}]}
     assert proxy.send(RESPONSES, {**body, field: "resp_1"}, KEY) is None
     assert proxy.send(RESPONSES, {**body, field: None}, KEY) is not None
+
+
+def test_spoken_reply_is_recognized_by_its_id():
+    """Lists have no more of it, and a recorded one has the transcript."""
+    recorded, listed, other = (
+        sent_lists.key_of(*get_format("openai").parse({"role": "assistant", "content": None, "audio": audio}))
+        for audio in ({"id": "audio_1", "transcript": "Hello  there."}, {"id": "audio_1"}, {"id": "audio_2"})
+    )
+    assert recorded == listed != other
 
 
 @pytest.mark.parametrize("reference", [{"type": "item_reference", "id": "fc_1"}, {"id": "fc_1"}])

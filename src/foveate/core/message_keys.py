@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from .fallbacks import void_parts
-from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .messages import Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["message_key"]
 
@@ -29,7 +29,7 @@ def message_key(message: Message) -> bytes:
 
     Texts that follow each other count as one, and the arguments of a call are compared as JSON. The key leaves out
     reasoning, unknown fields, and the name and the state of a result, which some formats do not carry. It also leaves
-    out what is void in a reply that another model continued.
+    out what is void in a reply that another model continued. A spoken reply counts by its id: lists have no more of it.
     """
     content: list[Any] = [message.role, message.name]
     _add(content, message.parts)
@@ -55,8 +55,12 @@ def _add(content: list[Any], parts: tuple[Part, ...]) -> None:
         if index in void:
             continue
         match part:
-            case Text(text=text):
-                texts.append(text)
+            case Text(text=text, extra=extra):
+                if extra is None or not (spoken := _spoken_id(extra)):
+                    texts.append(text)
+                else:
+                    end_text()
+                    content.append(("spoken", spoken))
                 continue
             case Reasoning():
                 continue
@@ -74,6 +78,17 @@ def _add(content: list[Any], parts: tuple[Part, ...]) -> None:
             case Opaque():
                 content.append(("opaque", part.kind, _plain(part.body, _MARKS)))
     end_text()
+
+
+def _spoken_id(extra: Extra) -> str:
+    """Return the id of the spoken reply of chat completions whose transcript has these fields; "" if it is none."""
+    if extra.format != "openai" or not extra.fields.startswith('{"type":"audio"'):
+        return ""
+    match json.loads(extra.fields):
+        case {"audio": {"id": str(id)}}:
+            return id
+        case _:
+            return ""
 
 
 def _plain(text: str, marks: frozenset[str] = frozenset()) -> str:

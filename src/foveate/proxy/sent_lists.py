@@ -83,7 +83,9 @@ def key_of(message: Message) -> Key:
     """Return the key. Clients trim the texts of replies, so white space does not count in them."""
     is_reply = message.role == "assistant"
     if is_reply:
-        parts = (Text(" ".join(part.text.split())) if isinstance(part, Text) else part for part in message.parts)
+        parts = (
+            Text(" ".join(part.text.split()), part.extra) if isinstance(part, Text) else part for part in message.parts
+        )
         message = replace(message, parts=tuple(parts))
     return Key(message_key(message), is_reply, message.result is not None)
 
