@@ -32,7 +32,7 @@ from foveate.core.messages import Reasoning
 from foveate.core.view import View
 from foveate.core.wire import decode_message
 from foveate.edits import Span, Summarize
-from foveate.errors import NotExpandable
+from foveate.errors import BadMessage, NotExpandable
 from foveate.policies import checkpoint, expire_results, fold, prune_tool_outputs
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say
@@ -392,6 +392,20 @@ def test_message_of_the_user_follows_a_list_that_ends_earlier():
     chat.append("And now?")
     assert texts(chat.prepare()) == [*[message.text for message in mine[:4]], "And now?"]
     assert texts(opened("c~1", store=store).view) == [message.text for message in mine]
+
+
+@pytest.mark.parametrize("wrong", [{"role": "user", "content": "half \ud800"}, Message("tool", (Text("x"),))])
+def test_message_that_is_refused_leaves_a_list_that_ends_earlier(wrong: object):
+    store = MemoryStore()
+    chat = opened(store=store)
+    mine = conversation_of(2)
+    chat.follow(mine)
+    chat.follow(mine[:4])
+    with pytest.raises(BadMessage):
+        chat.append([user("And now?"), wrong])
+    assert (len(chat), store.names("")) == (len(mine), ["c"])
+    chat.append("And now?")
+    assert texts(chat.prepare()) == [*[message.text for message in mine[:4]], "And now?"]
 
 
 def test_result_goes_on_behind_a_list_that_ends_earlier():

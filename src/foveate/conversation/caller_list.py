@@ -32,6 +32,7 @@ from .instrumentation import Reporter
 from .journal_search import number_at, number_before
 from .list_comparison import Changes, Comparison
 from .list_items import Item, Known, NewList, ReadMessage, item_ranges
+from .message_reader import check_results
 from .state import State
 from .weak_methods import weakly
 
@@ -189,8 +190,15 @@ class CallerList:
             f"Other writers kept changing {self._state.head.name!r}; {_ATTEMPTS} attempts failed. Try again later."
         )
 
-    def depart(self) -> None:
-        """Go back to where the list ends, if it ends before the history and nothing was appended since."""
+    def depart(self, messages: Sequence[Message] = ()) -> None:
+        """Go back to where the list ends, if it ends before the history and nothing was appended since.
+
+        `messages`: those that follow there. Raises BadMessage if one of them cannot be stored, and changes nothing.
+        """
+        if self._rewind is not None:
+            check_results(messages)
+            for message in messages:
+                encode_message(message)
         for _ in range(_ATTEMPTS):
             rewind, self._rewind = self._rewind, None
             if rewind is None or rewind.tip != self._state.head.tip:

@@ -105,7 +105,7 @@ class Exchange:
             self._warn_of_terms(facts)
         if after is None and not self._owner and messages and messages[0].message.role == "user":
             # Replies and results belong to what is stored, so they go on there. An agent has locked its branch.
-            self.caller_list.depart()
+            self.caller_list.depart([message for message, _ in messages])
         return self._append(messages, after, facts)
 
     def _append(self, messages: Sequence[ReadMessage], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
