@@ -21,6 +21,7 @@ VOID_CALL = "tool_use"
 """The kind of an Opaque that is a void call."""
 
 _VOID = frozenset({VOID_CALL, "connector_text"})
+_NONE = frozenset[int]()
 
 
 def is_fallback(part: Part) -> bool:
@@ -30,8 +31,11 @@ def is_fallback(part: Part) -> bool:
 
 def void_parts(parts: Sequence[Part]) -> frozenset[int]:
     """Return the indices of the parts that requests leave out."""
-    last = max([index for index, part in enumerate(parts) if is_fallback(part)], default=0)
-    return frozenset([index for index in range(last) if _is_void(parts, index)])
+    last = 0
+    for index, part in enumerate(parts):
+        if type(part) is Opaque and is_fallback(part):
+            last = index
+    return frozenset([index for index in range(last) if _is_void(parts, index)]) if last else _NONE
 
 
 def _is_void(parts: Sequence[Part], index: int) -> bool:
