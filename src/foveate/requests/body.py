@@ -7,6 +7,7 @@ the bytes of an earlier one is read from there on only.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -30,6 +31,7 @@ _BEGINNING: Final = 1_000
 """Bytes at the beginning of bodies by which lists are looked up. Shorter bodies are read whole."""
 _REFERENCE_MAX: Final = 200
 """Bytes of an item that may refer to one of the provider's."""
+_TYPED: Final = re.compile(rb'"type"\s*:\s*"').search
 _ALIKE_MAX: Final = 16
 """Lists with one such beginning that are remembered."""
 _LISTS_MAX: Final = 200
@@ -190,12 +192,12 @@ class RequestBody:
         raw = self.fields[self._messages]
         return None if bytes(memoryview(raw)[:1]) == b'"' else [bytes(item) for item in _LIST.decode(raw)]
 
-    @property
+    @cached_property
     def state(self) -> str:
         """The field or item that lets the provider keep a part of the history, such as `conversation=`; "" for none."""
-        # References are short. A longer item is not decoded for its kind.
-        short = [item for item in self.items or () if len(item) < _REFERENCE_MAX]
-        maybe = [json.loads(item) for item in short if b'"role"' not in item and b'"call_id"' not in item]
+        # References are short, and the other items of a list with them have a role or another type.
+        short = [item for item in self.items or () if len(item) < _REFERENCE_MAX and b'"role"' not in item]
+        maybe = [json.loads(item) for item in short if b"item_reference" in item or _TYPED(item) is None]
         return state_in({key: self.value(key) for key in SERVER_STATE}, maybe)
 
     def value(self, key: str) -> Any:
