@@ -94,7 +94,7 @@ class Health(Struct, frozen=True):
 
     @property
     def is_well(self) -> bool:
-        """Return whether the store, the data folder and the file in it can be used."""
+        """Return whether the store, the data folder and the file in it can be used, as far as they exist."""
         states = {self.store.state, self.data.state, self.data.file_state}
         return states.isdisjoint({"damaged", "unusable"})
 

@@ -1,4 +1,4 @@
-"""Base of the formats: it caches the wire messages of the newest view, and joins them to the body of a request."""
+"""Base of the formats: caches the newest view's wire messages, and joins them to a body."""
 
 from __future__ import annotations
 
