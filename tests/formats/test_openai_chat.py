@@ -107,6 +107,18 @@ def test_spoken_reply_is_sent_by_its_id(transcript: str | None, text: str):
     assert strict["messages"][1] == {"role": "assistant", "content": text}
 
 
+def test_spoken_reply_that_was_stopped_is_sent_as_its_transcript():
+    """The provider has no complete audio with its id."""
+    chat = open_conversation("c", store="memory:", format="openai", window=100_000, policy="none")
+    chat.append("hi")
+    chat.prompt()
+    audio = {"id": "audio_1", "data": "UklG", "transcript": "Hello"}
+    choice = {"message": {"role": "assistant", "content": None, "audio": audio}, "finish_reason": None}
+    chat.record({"object": "chat.completion", "choices": [choice]}, interrupted=True)
+    chat.append("go on")
+    assert chat.prompt()["messages"][1] == {"role": "assistant", "content": "Hello"}
+
+
 def test_list_that_names_a_spoken_reply_by_its_id_has_the_recorded_one():
     """As OpenAI documents it. The transcript counted as edited, so that the view had none."""
     chat = open_conversation("c", store="memory:", format="openai", window=100_000, policy="none")
