@@ -93,30 +93,18 @@ def test_fields_that_an_api_fills_in_are_ignored():
 
 
 @pytest.mark.parametrize(("transcript", "text"), [("Hello there.", "Hello there."), (None, "[A spoken reply]")])
-def test_spoken_reply_is_sent_by_its_id(transcript: str | None, text: str):
-    """Its message has no other content, and a message without content leaves the view."""
+def test_spoken_reply_is_sent_as_its_transcript(transcript: str | None, text: str):
+    """Its message has no other content. The provider deletes the audio when it expires, and then refuses its id."""
     audio = {"id": "audio_1", "expires_at": 1, "data": "UklG", "transcript": transcript}
     reply = {"role": "assistant", "content": None, "audio": audio}
     message = whole(reply)
     assert message.text == text
     format, shown = OpenAIChat(), view(user("hi"), message, user("go on"))
     sent = format.prompt(shown, profile=PROFILE)["messages"]
-    assert sent[1] == {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
+    assert sent[1] == {"role": "assistant", "content": text}
     assert check_body("openai", format.body(shown, profile=PROFILE)) == []
     strict = OpenAIChat().prompt(shown, profile=msgspec.structs.replace(PROFILE, strict=True))
     assert strict["messages"][1] == {"role": "assistant", "content": text}
-
-
-def test_spoken_reply_that_was_stopped_is_sent_as_its_transcript():
-    """The provider has no complete audio with its id."""
-    chat = open_conversation("c", store="memory:", format="openai", window=100_000, policy="none")
-    chat.append("hi")
-    chat.prompt()
-    audio = {"id": "audio_1", "data": "UklG", "transcript": "Hello"}
-    choice = {"message": {"role": "assistant", "content": None, "audio": audio}, "finish_reason": None}
-    chat.record({"object": "chat.completion", "choices": [choice]}, interrupted=True)
-    chat.append("go on")
-    assert chat.prompt()["messages"][1] == {"role": "assistant", "content": "Hello"}
 
 
 def test_list_that_names_a_spoken_reply_by_its_id_has_the_recorded_one():

@@ -16,7 +16,7 @@ import msgspec
 from .fallbacks import void_parts
 from .messages import Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = ["message_key", "spoken_id"]
+__all__ = ["message_key"]
 
 _encode = msgspec.json.Encoder().encode
 _sorted_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -56,7 +56,7 @@ def _add(content: list[Any], parts: tuple[Part, ...]) -> None:
             continue
         match part:
             case Text(text=text, extra=extra):
-                if extra is None or not (spoken := spoken_id(extra)):
+                if extra is None or not (spoken := _spoken_id(extra)):
                     texts.append(text)
                 else:
                     end_text()
@@ -80,7 +80,7 @@ def _add(content: list[Any], parts: tuple[Part, ...]) -> None:
     end_text()
 
 
-def spoken_id(extra: Extra) -> str:
+def _spoken_id(extra: Extra) -> str:
     """Return the id of the spoken reply of chat completions whose transcript has these fields; "" if it is none."""
     if extra.format != "openai" or not extra.fields.startswith('{"type":"audio"'):
         return ""

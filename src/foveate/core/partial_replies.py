@@ -2,8 +2,7 @@
 
 They must be legal in the next request. Calls are left out: they are not carried out, and an incomplete one has no valid
 arguments. Reasoning that led to a part left out, or to nothing, keeps its readable text only: without its signature or
-payload, formats that check reasoning do not send it, and the history still has it. Of a spoken reply the transcript
-stays: requests name the audio by its id, and the provider stores it only when it is complete.
+payload, formats that check reasoning do not send it, and the history still has it.
 
 Sources: Anthropic's "Extended thinking" (signed blocks return unchanged, in their order) and the errors of OpenAI's
 Responses API for a reasoning item without the item that followed it.
@@ -11,7 +10,6 @@ Responses API for a reasoning item without the item that followed it.
 
 from __future__ import annotations
 
-from .message_keys import spoken_id
 from .messages import Message, Opaque, Part, Reasoning, Text, ToolCall
 from .server_tools import partner_of, server_block
 
@@ -35,8 +33,6 @@ def partial_reply(message: Message) -> Message:
             if not part.text.strip():
                 continue
             part = Reasoning(part.text, format=part.format)
-        elif isinstance(part, Text) and part.extra is not None and spoken_id(part.extra):
-            part = Text(part.text)
         kept.append(part)
     return Message(message.role, tuple(kept))
 

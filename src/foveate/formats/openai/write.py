@@ -203,8 +203,11 @@ def _assistant(message: Message, strict: bool, place: Place) -> dict[str, Any]:
     spoken: object = None
     for part in message.parts:
         match part:
-            case Text() if not strict and spoken is None and (audio := _audio(part, place)) is not None:
-                spoken = audio
+            case Text() if (audio := _audio(part)) is not None:
+                if place == "export" and spoken is None and not strict:
+                    spoken = audio
+                else:
+                    others.append(Text(part.text))
             case ToolCall():
                 calls.append(_call(part, strict))
             case Reasoning():
@@ -236,13 +239,14 @@ def _assistant(message: Message, strict: bool, place: Place) -> dict[str, Any]:
     return wire
 
 
-def _audio(part: Text, place: Place) -> dict[str, Any] | None:
-    """Return the spoken reply that a text is the transcript of; None if it is none. A request names it by its id."""
+def _audio(part: Text) -> dict[str, Any] | None:
+    """Return the spoken reply that a text is the transcript of; None if it is none.
+
+    A request has the transcript: OpenAI deletes the audio at its `expires_at`, and then refuses its id.
+    """
     extra = extra_fields(part.extra, NAME) if part.extra is not None else {}
     audio = extra.get("audio") if extra.get("type") == "audio" else None
-    if not isinstance(audio, dict):
-        return None
-    return audio if place == "export" else {"id": audio["id"]}
+    return audio if isinstance(audio, dict) else None
 
 
 def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
