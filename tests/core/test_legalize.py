@@ -78,6 +78,9 @@ def test_trailing_space_is_removed_only_if_refused():
     assert alone(user("so: \n")).message == user("so: \n")
     unsigned = Message("assistant", (Text("so: \n"), Reasoning("hm", format="anthropic")))
     assert alone(unsigned).message == assistant("so:")
+    unpaired = Opaque("anthropic", "web_search_tool_result", '{"tool_use_id":"s1","content":[]}')
+    *_, reply = shown(user("go"), Message("assistant", (Text("so: \n"), unpaired)))
+    assert reply.message == assistant("so:")
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from typing import NamedTuple
 from .ids import ERASED
 from .messages import Content, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
+from .rendering import trim_end
 from .saved_views import Refer, SavedLegality, SavedMark
 from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
 from .slots import Counter, Slot, reshape
@@ -234,10 +235,11 @@ class Legalizer:
                 own[i] = ToolCall(call_id, part.name, part.arguments, part.extra)
         if not own and not unpaired:
             return entry, waiting
-        parts = tuple(own.get(i, part) for i, part in enumerate(entry.message.parts) if i not in unpaired)
+        parts = [own.get(i, part) for i, part in enumerate(entry.message.parts) if i not in unpaired]
         if all(isinstance(part, Reasoning) for part in parts):
             return None, waiting
-        message = Message(entry.message.role, parts, entry.message.name, entry.message.extra)
+        trim_end(parts, self._profile)  # A block that is left out may have followed a text.
+        message = Message(entry.message.role, tuple(parts), entry.message.name, entry.message.extra)
         why = "a call id was empty, used before, too long or malformed" if own else _UNPAIRED
         form = ("calls", *(own[i].call_id for i in own), *map(str, sorted(unpaired)))
         return slot.cached_entry(form, lambda: reshape(entry, message, why, self._count)), waiting

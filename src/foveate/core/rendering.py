@@ -30,6 +30,7 @@ __all__ = [
     "is_carried",
     "is_directive",
     "legalized",
+    "trim_end",
 ]
 
 NO_ERROR_TEXT = "[The tool failed and said nothing.]"
@@ -246,15 +247,21 @@ def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool
     if profile.calls_last and message.role == "assistant" and (ordered := _calls_last(parts)) != parts:
         why = why or "content after a call, and reasoning at the end, are refused"
         parts = ordered
-    last = parts[-1] if parts else None
-    trims = profile.refuses_trailing_space and message.role == "assistant"
-    if trims and isinstance(last, Text) and last.text[-1].isspace():
+    if message.role == "assistant" and trim_end(parts, profile):
         why = why or "white space at the end of the assistant's text is refused"
-        parts[-1] = Text(last.text.rstrip(), last.extra)
     if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
         is_kept = not parts and is_directive(message, profile)
         return (message if is_kept else None), "" if is_kept else "a message without content is refused"
     return (Message(message.role, tuple(parts), message.name, message.extra) if why else message), why
+
+
+def trim_end(parts: list[Part], profile: Profile) -> bool:
+    """Remove white space from the end of a reply if its provider refuses it there. Return whether there was any."""
+    last = parts[-1] if parts else None
+    if not (profile.refuses_trailing_space and isinstance(last, Text) and last.text[-1:].isspace()):
+        return False
+    parts[-1] = Text(last.text.rstrip(), last.extra)
+    return True
 
 
 def _calls_last(parts: Sequence[Part]) -> list[Part]:
