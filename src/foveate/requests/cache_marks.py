@@ -13,11 +13,13 @@ from typing import Any, Final
 import msgspec
 
 from ..conversation.request_items import RequestItem
-from ..formats.anthropic.write import MOST, STEP, mark
+from ..formats.anthropic.write import STEP, mark
 
 __all__ = ["MARK_KEY", "add_marks", "keep_marks"]
 
 MARK_KEY: Final = b'"cache_control"'
+_MARKED: Final = 2 * STEP
+"""Blocks at the end of a request among which some are marked. So the cache is found again behind 34 new blocks."""
 _TAKES = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 """Kinds of blocks that take a mark."""
 
@@ -44,20 +46,19 @@ def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[
 
 
 def add_marks(system: list[Any], bodies: list[bytes]) -> None:
-    """Mark a request of a client that marks nothing, as prompts are marked (`Conversation.prompt`)."""
+    """Mark the end of a request of a client that marks nothing, and of its system prompt."""
     newest: list[dict[str, Any]] = []  # Older messages get no mark, so they are not read.
     blocks = 0
-    while len(newest) < len(bodies) and blocks < STEP * MOST:
+    while len(newest) < len(bodies) and blocks < _MARKED:
         message = msgspec.json.decode(bodies[-1 - len(newest)])
         if isinstance(message.get("content"), str):
             message["content"] = [{"type": "text", "text": message["content"]}]
         blocks += len(message["content"]) if message.get("clear_at") is None else 0
         newest.insert(0, message)
-    before = [msgspec.json.encode(message) for message in newest]
     mark(system, [], newest)
     for place, message in enumerate(newest, len(bodies) - len(newest)):
-        if (marked := msgspec.json.encode(message)) != before[place - len(bodies)]:
-            bodies[place] = marked
+        if any("cache_control" in block for block in message["content"]):
+            bodies[place] = msgspec.json.encode(message)
 
 
 def _marks(value: Any) -> list[Any]:

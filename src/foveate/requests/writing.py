@@ -86,9 +86,15 @@ class RequestWriter:
         Writing to the cache costs a quarter more than plain input, so it pays only if a later request reads it. The
         first request of a conversation may be its only one. Behind a reply of a model with tools, another soon follows.
         """
-        if self._api.format != "anthropic" or MARK_KEY in self._body.content:
+        if self._api.format != "anthropic" or not (self._adds_marks or offers) or self._is_marked():
             return False
-        return self._adds_marks or (offers and any(entry.message.role == "assistant" for entry in view.entries))
+        return self._adds_marks or any(entry.message.role == "assistant" for entry in view.entries)
+
+    def _is_marked(self) -> bool:
+        """Return whether the client marks the request for Anthropic's cache."""
+        fields = self._body.fields
+        others = [fields[key] for key in ("system", "tools") if key in fields]
+        return "cache_control" in fields or bool(self._body.marked) or any(MARK_KEY in bytes(raw) for raw in others)
 
     def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
         """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
