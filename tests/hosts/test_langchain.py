@@ -113,6 +113,19 @@ def test_an_unknown_handle_is_a_result_that_the_model_can_read():
     assert "m99" in expansion.text
 
 
+@pytest.mark.parametrize(("name", "own"), [("gpt-5.6", ""), ("gpt-5.6", "mine"), ("gpt-5.5", "")])
+def test_newer_gpt_gets_a_key_for_its_cache(name: str, own: str):
+    model = ScriptedModel(reader(3), "openai")
+    with StubServer(model) as server:
+        llm = chat_model("openai", server.url, name=name)
+        llm.model_kwargs = {"prompt_cache_key": own} if own else {}
+        agent = create_agent(llm, [read_log], middleware=[FoveateMiddleware(window=WINDOW)])
+        agent.invoke(asked(), thread())
+        keys = {request.values.get("prompt_cache_key") for request in server.received}
+    (key,) = keys
+    assert key == own if own else (key is None) == (name == "gpt-5.5")
+
+
 def test_async_agents_stay_in_the_window_too():
     model = ScriptedModel(reader(30, expand="m3"), "anthropic")
 

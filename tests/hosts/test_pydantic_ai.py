@@ -273,6 +273,19 @@ def test_the_model_may_change_in_a_conversation():
         assert largest(model) <= WINDOW
 
 
+@pytest.mark.parametrize(("name", "own"), [("gpt-5.6", ""), ("gpt-5.6", "mine"), ("gpt-5.5", "")])
+@pytest.mark.parametrize("api", ["openai", "openai_responses"])
+def test_newer_gpt_gets_a_key_for_its_cache(api: str, name: str, own: str):
+    settings: Any = {"openai_prompt_cache_key": own} if own else None
+    with StubServer(ScriptedModel([say("One."), say("Two.")], api)) as server:
+        agent = Agent(model_of(api, server.url, name), capabilities=[FoveateCapability(window=WINDOW)])
+        history = agent.run_sync(QUESTION, model_settings=settings, conversation_id="c").all_messages()
+        agent.run_sync("And?", message_history=history, model_settings=settings, conversation_id="c")
+        keys = {request.values.get("prompt_cache_key") for request in server.received}
+    (key,) = keys
+    assert key == own if own else (key is None) == (name == "gpt-5.5")
+
+
 def test_a_fault_sends_the_messages_as_they_are(full_disk: None):
     model = ScriptedModel(lambda request: say(ANSWER), "openai")
     with StubServer(model) as server, pytest.warns(RuntimeWarning, match="are sent as they are"):

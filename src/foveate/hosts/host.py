@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from ..core.conversation_names import child_name
+from ..core.needs import CACHE_KEY
 from ..core.stamps import Usage
 from ..errors import BadSetting, FoveateError, UnknownWindow
 from ..expand.tool import expand_tool
@@ -195,6 +196,11 @@ class ModelCall:
             chat._agent.prepare, items, read_item, system=system, tools=tools, model=name, window=window
         )
         self.view = self._prepare()
+
+    @property
+    def cache_key(self) -> str:
+        """The key by which the provider finds the cache of the conversation; "" if the model needs none."""
+        return str(self.chat.needs.options.get(CACHE_KEY, ""))
 
     def shown(self) -> Iterator[Shown]:
         """Yield what to send, in order."""

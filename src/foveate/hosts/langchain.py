@@ -17,6 +17,7 @@ from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ..conversation import Conversation
+from ..core.needs import CACHE_KEY
 from .host import EXPAND, Host, ModelCall, Path, wire_format
 from .langchain_messages import from_langchain, langchain_content, to_langchain, usage_of
 
@@ -71,10 +72,10 @@ class FoveateMiddleware(AgentMiddleware):
         if call is None:
             return handler(request)
         try:
-            response = handler(request.override(messages=_shown(call)))
+            response = handler(_with_view(request, call))
         except Exception as error:
             call.make_smaller(error)
-            response = handler(request.override(messages=_shown(call)))
+            response = handler(_with_view(request, call))
         _record(call, response)
         return response
 
@@ -84,10 +85,10 @@ class FoveateMiddleware(AgentMiddleware):
         if call is None:
             return await handler(request)
         try:
-            response = await handler(request.override(messages=_shown(call)))
+            response = await handler(_with_view(request, call))
         except Exception as error:
             await asyncio.to_thread(call.make_smaller, error)
-            response = await handler(request.override(messages=_shown(call)))
+            response = await handler(_with_view(request, call))
         await asyncio.to_thread(_record, call, response)
         return response
 
@@ -142,6 +143,15 @@ class FoveateMiddleware(AgentMiddleware):
         status = "error" if result.state == "error" else "success"
         content = langchain_content(result.content)
         return ToolMessage(content, tool_call_id=tool_call["id"], name=EXPAND["name"], status=status)
+
+
+def _with_view(request: Any, call: ModelCall) -> Any:
+    """Return the request with the view, and with the key of OpenAI's cache, if it needs one and has none."""
+    model = request.model
+    own = {**(getattr(model, "model_kwargs", None) or {}), **request.model_settings}
+    if not (key := call.cache_key) or CACHE_KEY in own or "openai" not in str(model._llm_type):
+        return request.override(messages=_shown(call))
+    return request.override(messages=_shown(call), model_settings={**request.model_settings, CACHE_KEY: key})
 
 
 def _shown(call: ModelCall) -> list[BaseMessage]:

@@ -60,7 +60,12 @@ class FoveateCapability(AbstractCapability[Any]):
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
         """Prepare the tools of one request."""
         call = self._call = await asyncio.to_thread(self._begin, request_context)
-        return request_context if call is None else replace(request_context, messages=_shown(call))
+        if call is None:
+            return request_context
+        settings = request_context.model_settings
+        if key := call.cache_key:
+            settings = {"openai_prompt_cache_key": key, **(settings or {})}
+        return replace(request_context, messages=_shown(call), model_settings=settings)
 
     async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> ModelResponse:
         """Send the view in place of the messages of the run, and record the reply."""
