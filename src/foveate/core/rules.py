@@ -276,7 +276,7 @@ class ReasoningIsWhole(Alone):
 
 
 class VoidBlocksStayAway(Alone):
-    """Where another model continued a reply, the thinking and the calls before that are left out."""
+    """The thinking and the calls before the place where another model continued a reply are left out."""
 
     provider = "anthropic"
     breaks = "the API asks to leave out thinking, calls and unpaired uses before the last `fallback` block"
