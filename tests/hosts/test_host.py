@@ -263,3 +263,16 @@ def test_the_definition_of_expand_is_always_the_same():
 def test_json_keeps_its_letters_and_escapes_what_cannot_be_stored():
     assert json_text({"text": "größe 長い"}) == '{"text": "größe 長い"}'
     assert json_text({"text": "half of \ud83d"}) == '{"text": "half of \\ud83d"}'
+
+
+def test_key_of_the_cache_is_read_without_the_lock_of_the_conversation():
+    """An event loop reads it, while a thread may hold the lock and wait for a summary that this loop writes."""
+    call = begin(Host(model="gpt-5.6"), [("user", "Hello.")], model="gpt-5.6", format="openai")
+    assert call is not None
+    keys: list[str] = []
+    reader = threading.Thread(target=lambda: keys.append(call.cache_key), daemon=True)
+    with call.chat._agent.lock:
+        reader.start()
+        reader.join(10)
+        assert len(keys) == 1
+    assert keys[0].startswith("foveate-")

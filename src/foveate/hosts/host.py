@@ -196,11 +196,9 @@ class ModelCall:
             chat._agent.prepare, items, read_item, system=system, tools=tools, model=name, window=window
         )
         self.view = self._prepare()
-
-    @property
-    def cache_key(self) -> str:
+        # Read here, in a thread: it waits for the conversation's lock, and an event loop must not.
+        self.cache_key = str(chat.needs.options.get(CACHE_KEY, ""))
         """The key by which the provider finds the cache of the conversation; "" if the model needs none."""
-        return str(self.chat.needs.options.get(CACHE_KEY, ""))
 
     def shown(self) -> Iterator[Shown]:
         """Yield what to send, in order."""

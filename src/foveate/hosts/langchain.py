@@ -147,11 +147,11 @@ class FoveateMiddleware(AgentMiddleware):
 
 def _with_view(request: Any, call: ModelCall) -> Any:
     """Return the request with the view, and with the key of OpenAI's cache, if it needs one and has none."""
-    model = request.model
-    own = {**(getattr(model, "model_kwargs", None) or {}), **request.model_settings}
-    if not (key := call.cache_key) or CACHE_KEY in own or "openai" not in str(model._llm_type):
-        return request.override(messages=_shown(call))
-    return request.override(messages=_shown(call), model_settings={**request.model_settings, CACHE_KEY: key})
+    settings = request.model_settings
+    has_key = CACHE_KEY in settings or CACHE_KEY in (getattr(request.model, "model_kwargs", None) or {})
+    if call.cache_key and not has_key and "openai" in str(request.model._llm_type):
+        settings = {**settings, CACHE_KEY: call.cache_key}
+    return request.override(messages=_shown(call), model_settings=settings)
 
 
 def _shown(call: ModelCall) -> list[BaseMessage]:
