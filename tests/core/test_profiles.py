@@ -99,8 +99,8 @@ def test_gpt_since_5_6_wants_a_key_for_its_cache(format: str):
     """Source: OpenAI's page on prompt caching. These models cache at breakpoints, and match them by a key."""
     names = ("gpt-5.6", "gpt-5.6-luna", "gpt-6", "gpt-6-mini", "gpt-7.1", "openrouter:openai/gpt-5.6-sol")
     assert [profile_for(format, name).cache_key for name in names] == [True] * 6
-    names = ("gpt-5", "gpt-5.5-pro", "gpt-4.1", "gpt-oss:120b", "openrouter:anthropic/claude-opus-5-5", "llama", "")
-    assert [profile_for(format, name).cache_key for name in names] == [False] * 7
+    names = ("gpt-5", "gpt-5.5-pro", "gpt-5-2025-08-07", "gpt-35-turbo", "gpt-oss:120b", "claude-opus-5-5", "llama", "")
+    assert [profile_for(format, name).cache_key for name in names] == [False] * 8
     strict = replace(PROFILES[format], strict=True)
     assert not adjusted_to_model(strict, "gpt-5.6").cache_key
 
@@ -117,6 +117,7 @@ def test_no_other_format_binds_reasoning():
 def test_windows_of_newer_models_follow_their_family():
     names = ("claude-sonnet-6", "claude-haiku-4-6", "claude-sonnet-4-6", "claude-haiku-5", "gpt-7-mini", "gpt-neox-20b")
     assert [window_of(name) for name in names] == [1_000_000, 200_000, 1_000_000, 1_000_000, 922_000, None]
+    assert window_of("azure/gpt-35-turbo") == 16_385  # Azure's name of 3.5, no successor of GPT-6.
 
 
 def test_windows_of_newer_models_are_a_guess():

@@ -123,6 +123,7 @@ PROFILES["openai_chat"] = PROFILES["openai"]
 # the prompt.
 WINDOWS: dict[str, int] = {
     "gpt-3.5": 16_385,
+    "gpt-35": 16_385,
     "gpt-4": 8_192,
     "gpt-4-turbo": 128_000,
     "gpt-4o": 128_000,
@@ -179,7 +180,8 @@ messages", November 2026).
 """
 _CLAUDE_SYSTEMS_LATER = {"claude-sonnet-": (5, 5), "claude-haiku-": (5, 5)}
 """The same for families that began to take them later."""
-_GPT = re.compile(r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)")
+_GPT = re.compile(r"gpt-(?!35(?!\d))(\d{1,2})(?:\.(\d{1,2}))?(?!\d)")
+"""The version of a GPT. Azure writes 3.5 as 35."""
 _GPT_CACHE_KEYS = (5, 6)
 """The first version that caches at breakpoints alone, and matches them by a key (OpenAI, "Prompt caching", 2026)."""
 
