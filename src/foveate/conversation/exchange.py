@@ -260,7 +260,8 @@ class Exchange:
     def needs(self) -> Needs:
         """Return the needs of the newest request beyond its messages."""
         needs = needs_of(self._state.prepared, self._state.profile, self._state.marks)
-        return Needs(needs.betas, {**needs.options, **key}) if (key := self._cache_key()) else needs
+        key = self._cache_key()
+        return Needs(needs.betas, {**needs.options, **key}) if key else needs
 
     def _cache_key(self) -> dict[str, str]:
         """Return the field by which the provider finds the cache of this conversation, if it wants one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from .memo import Cut, Memo, Write
 __all__ = ["CachedFormat"]
 
 
-class CachedFormat:
+class CachedFormat(ABC):
     """The format of one conversation. It caches the newest view, so use one object for each conversation."""
 
     def __init__(self, cut: Cut, write: Write) -> None:
@@ -32,6 +33,7 @@ class CachedFormat:
 
     def learn(self, message: Message) -> None:
         """Do nothing: the items of a list show where messages begin."""
+        return
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
         """Return the wire messages of a view as JSON bytes, without cache marks. Unchanged entries keep their bytes.
@@ -58,8 +60,8 @@ class CachedFormat:
         """Return the bytes of `body` in pieces. Messages of unchanged entries are the same objects as before."""
         return body_parts(*self._body(view, profile, system, tools))
 
+    @abstractmethod
     def _body(
         self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]
     ) -> tuple[bytes, list[bytes]]:
         """Return the beginning of the body, and the messages."""
-        raise NotImplementedError

@@ -131,7 +131,10 @@ class OpenAIModel(SdkModel):
 
 def with_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request with options that it does not have itself. Only a key of the cache replaces its own."""
-    return {**options, **body, **{key: options[key] for key in (CACHE_KEY,) if key in options}}
+    merged = {**options, **body}
+    if CACHE_KEY in options:
+        merged[CACHE_KEY] = options[CACHE_KEY]
+    return merged
 
 
 def _other_length(length: str) -> str:

@@ -157,7 +157,7 @@ def _with_instruction(raw: bytes | None) -> bytes:
 def _mark(fields: dict[str, bytes], bodies: list[bytes]) -> None:
     """Mark the request for Anthropic's cache. The tools do not change, nor does a system prompt that is a text."""
     prompt = json_value(fields.get("system"))
-    system = prompt if isinstance(prompt, list) else []
+    system = prompt if isinstance(prompt, list) and all(isinstance(block, dict) for block in prompt) else []
     add_marks(system, bodies)
     if system:
         fields["system"] = msgspec.json.encode(system)
