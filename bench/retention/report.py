@@ -21,8 +21,11 @@ from retention.scoring import Verdict
 from retention.shapes import KINDS, Shape
 from retention.templates_blind_agent_facts import BLIND_AGENT_FACTS
 from retention.templates_blind_agents import BLIND_AGENTS
+from retention.templates_blind_changes import BLIND_CHANGES
 from retention.templates_blind_facts import BLIND_FACTS
+from retention.templates_blind_pairs import BLIND_PAIRS
 from retention.templates_blind_people import BLIND_PEOPLE
+from retention.templates_blind_work_changes import BLIND_WORK_CHANGES
 from retention.templates_changes import CHANGES
 from retention.templates_corrections import CORRECTIONS
 from retention.templates_facts import FACTS
@@ -46,7 +49,15 @@ from retention.ways import (
 __all__ = ["BLIND", "FOREIGN", "HELD_OUT", "SHAPES", "figures", "main"]
 
 SHAPES: tuple[Shape, ...] = (*RULES, *FACTS, *CHANGES, *CORRECTIONS, *LANGUAGES)
-BLIND: tuple[Shape, ...] = (*BLIND_PEOPLE, *BLIND_FACTS, *BLIND_AGENTS, *BLIND_AGENT_FACTS)
+BLIND: tuple[Shape, ...] = (
+    *BLIND_PEOPLE,
+    *BLIND_FACTS,
+    *BLIND_AGENTS,
+    *BLIND_AGENT_FACTS,
+    *BLIND_CHANGES,
+    *BLIND_WORK_CHANGES,
+    *BLIND_PAIRS,
+)
 FOREIGN = (*WORK, *PEOPLE)
 
 
