@@ -135,3 +135,57 @@ def test_a_question_of_the_model_keeps_its_later_statement():
     previous = "## Said\n- Is the port of the gateway still 7001? (later: The gateway listens on 7005.)"
     text = digest_messages([user("Go on with the gateway."), assistant("Fine.")], 2_000, previous=previous)
     assert "7001? (later: The gateway listens on 7005.)" in text
+
+
+def test_the_plural_of_a_short_word_is_the_same_term():
+    for one, other in [("code", "codes"), ("row", "rows"), ("file", "files"), ("box", "boxes"), ("case", "cases")]:
+        assert terms_of(f"the {one}").all == terms_of(f"the {other}").all
+    assert terms_of("the note").all.isdisjoint(terms_of("not it").all)
+
+
+def test_a_number_before_an_arrow_is_no_longer_valid():
+    text = digest_messages([user("Hello."), user("grace_period is 965 in config/tracker.yaml"), assistant("Fine."),
+                            user("grace_period: 965 → 977 pls, docs too")], 2_000)  # fmt: skip
+    assert "977" in text
+    assert not [line for line in text.splitlines() if "965" in line and "977" not in line]
+
+
+def test_a_day_has_the_same_term_in_the_plural():
+    assert "mittwoch" in terms_of("Die Tonne muss immer mittwochs raus.").values
+    assert "friday" in terms_of("no deploys on fridays").values
+
+
+def test_a_label_and_its_value_stay_in_one_clause():
+    said = [user("For the move:\n- van booked for 6 May\n- boxes: 40 ordered"), assistant("Fine."),
+            user("boxes: 88, I went through the cellar yesterday and it's endless")]  # fmt: skip
+    lines = digest_messages([user("Hello."), *said], 2_000).splitlines()
+    assert not [line for line in lines if "40 ordered" in line and "boxes: 88" not in line]
+    assert [line for line in lines if "6 May" in line and "boxes" not in line]
+
+
+def test_an_item_of_a_newer_report_follows_the_one_with_its_label():
+    one = "State of things:\n- beacon: deployed, version 19.31\n- vault: blocked by FIN-2899"
+    other = "State of things:\n- beacon: deployed, version 19.31\n- vault: deployed, FIN-2899 was a typo"
+    text = digest_messages([user("Go."), assistant(one), user("And now?"), assistant(other)], 2_000)
+    assert "vault: blocked by FIN-2899 (later: State of things: vault: deployed" in text
+
+
+def test_a_permission_in_other_words_follows_the_prohibition_of_the_same_path():
+    said = [user("Good morning."), user("Don't touch src/maple/cache, it belongs to Viggo's team."), assistant("Fine."),
+            user("We inherited src/maple/cache today, so refactor in there whatever you need.")]  # fmt: skip
+    assert "Viggo's team (later: We inherited src/maple/cache" in digest_messages(said, 2_000)
+
+
+def test_something_that_is_off_is_a_change():
+    said = [user("Hello."), user("lunch with Sven tomorrow at the Greek place, pls book for two"), assistant("Fine."),
+            user("lunch is off, Sven is in bed with the flu")]  # fmt: skip
+    text = digest_messages(said, 2_000)
+    assert "lunch is off" in text
+    assert "book for two" not in text
+
+
+def test_a_sentence_with_a_colon_is_no_item_of_a_report():
+    said = [user("Hello."), user("The plumber comes at 11:35 on Thursday, somebody has to be home."),
+            assistant("All right."), user("Where is the sidebar?"),
+            assistant("The office of the plumber has called: he will ring at 17:20 instead of 11:35.")]  # fmt: skip
+    assert "home (later: The office of the plumber" in digest_messages(said, 2_000)

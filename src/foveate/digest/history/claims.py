@@ -25,6 +25,7 @@ __all__ = [
     "is_nominal",
     "is_other",
     "is_quantity",
+    "is_same_item",
     "meant_value",
     "sets_item",
     "shares_lead_in",
@@ -33,6 +34,8 @@ __all__ = [
 REPLACED_BY = " (replaced by: "
 """Stands between a statement and the correction without a topic that changes its value."""
 _PAIR_LIST = re.compile(r"(?P<about>[^=]{1,200}?): (?P<pairs>[\w.\-/\[\]% ]{1,41}?(?:\s?=\s?|: )\S.*)")
+_ITEM = re.compile(r"[^:]{1,80}: [^:,;.!?]{1,60}: (?=\S)")
+"""The line above an item of a list, and the label of the item."""
 _TERMS = 7
 """Terms of a sentence for each of a key, at most: a long sentence that has the words is about something else."""
 _WORDS = frozenset(("name", "state"))
@@ -123,7 +126,14 @@ def _link(terms: Terms, term: str) -> str:
 def shares_lead_in(one: str, other: str) -> bool:
     """Return whether two sentences are items below the same line, and not values of the same label."""
     before, colon, rest = one.partition(": ")
-    return bool(colon) and other.startswith(f"{before}: ") and rest.count(" ") > 2 and other.count(" ", len(before)) > 3
+    is_shared = bool(colon) and other.startswith(f"{before}: ") and rest.count(" ") > 2
+    return is_shared and other.count(" ", len(before)) > 3 and not is_same_item(one, other)
+
+
+def is_same_item(one: str, other: str) -> bool:
+    """Return whether two sentences are items with the same label below the same line, and not equal."""
+    first, second = _ITEM.match(one), _ITEM.match(other)
+    return first is not None and second is not None and first[0] == second[0] and one != other
 
 
 def sets_item(item: Claim, claim: Claim) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...core.caches import cached
-from .lexicon import one_of
+from .lexicon import ARROW, one_of
 from .terms import terms_of
 
 __all__ = [
@@ -115,7 +115,8 @@ _SHORT = re.compile(
         (?:no|nope|nah|wait|sorry|oops|actually|correction|rather|instead|pardon|nein|doch|moment|halt|quatsch|besser
         lieber|ähm|non|plutôt|en fait|mieux|perdón|mejor|espera|não|melhor|desculpa|anzi|meglio|scusa|нет|лучше|точнее
         извини|better|hang on|hold on|scratch that|my bad|my mistake|never ?mind|forget (?:that|it)|change of plan)\b
-        (?:make|let's make|let's say|call|set|put|change|move|push|bump|take|turn|rename) (?:it|that|this|them)\b
+        (?:(?:let's )?make|call|set|put|change|move|push|bump|take|turn|rename) (?:it|this|that|them|the \w+)\b
+        let's say (?:it|that|this|them)\b
         (?:use|take|go for|go with|pick|choose)\b(?! (?:up|over|out|care)\b)
         (?:i meant|i mean|i want|let's (?:use|take|do|say))\b
         (?:nimm|mach|prends|mets|toma|pon|usa|use|prendi|metti|возьми)\b
@@ -128,9 +129,10 @@ _SHORT = re.compile(
 )
 """The beginning of a correction that may name no topic."""
 _CLAUSE_END = re.compile(
-    r"\s*[,;:—–(]\s+|[，；：]"
+    r"\s*(?:[,;—–(]|:(?!\s+[$€£]?\d|\s+\S+(?:\s\S+)?(?:[,;]|\Z)))\s+|[，；：]"
     r"|\s+(?:because|since|so that|so|weil|denn|car|parce que|puisque|porque|perché|потому что)\s+"
 )
+"""The end of a clause. A label and its value (`boxes: 40 ordered`) are one."""
 _CLAUSES = 5
 
 
@@ -139,6 +141,7 @@ def named_things(text: str) -> tuple[frozenset[str], ...]:
     """Return the terms of each thing that a correction names as no longer valid."""
     found = [match[1] for match in _NAMED.finditer(text)]
     found += [match[1] or match[2] for match in _NAMED_WIDE.finditer(text)]
+    found += ARROW.findall(text)
     return tuple([terms for words in found if (terms := terms_of(_AFTER_NAMED.split(f"{words} ")[0]).all)])
 
 

@@ -5,7 +5,10 @@ They are common ones of each language, and depend on no topic.
 
 from __future__ import annotations
 
-__all__ = ["PHRASES", "SMALL_TALK", "WIDE_SIGNS", "WORDS", "Sign", "one_of", "words"]
+import re
+from typing import Final
+
+__all__ = ["ARROW", "PHRASES", "SMALL_TALK", "WIDE_SIGNS", "WORDS", "Sign", "one_of", "words"]
 
 
 class Sign:
@@ -38,6 +41,10 @@ class Sign:
     """It says nothing but thanks, greetings and consent."""
     SPECIFIC = 4096
     """It may have a number, a name, an identifier or a quotation."""
+
+
+ARROW: Final = re.compile(r"([$€£¥]?\d\S{0,30}?)\s*(?:→|->|=>)\s*[$€£¥]?\d")
+"""Two numbers with an arrow between: the first one is no longer valid."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -94,9 +101,9 @@ WORDS: dict[int, frozenset[str]] = {
     | {"nobody"},  # Not in the text above: tests/test_prose.py refuses the word in texts.
     Sign.UPDATE: words("""
         reset slips slipped grew grown rose went dropped reportée reporté passons repoussé avancé aplazado adelantado
-        pospuesto adiado rinviato перенесли again raises increase increases lowers move moves moving already since
-        now new actually update updated change changed changes moved postponed extended raised lowered increased
-        reduced latest currently longer revised make set cut raise lower bump bumped extend becomes final
+        pasamos pasa pospuesto adiado rinviato перенесли again raises increase increases lowers move moves moving
+        already since now new actually update updated change changed changes moved postponed extended raised lowered
+        increased reduced latest currently longer revised make set cut raise lower bump bumped extend becomes final
         finally jetzt neu neue neuer neues ab aktualisiert erhöht gesenkt nunmehr tatsächlich maintenant
         désormais nouveau nouvelle changé modifié passe ahora nuevo nueva cambiado cambia cambió actualizado
         agora novo nova mudou atualizado ora adesso nuovo nuova cambiato aggiornato теперь новый новая изменили
@@ -206,7 +213,12 @@ PHRASES: dict[int, str] = {
         mind nevermind: never ?mind
         but: not \S+(?: \S+){0,3},? but\b
         place: in place of|à la place
-        off: hold off|call(?:ed)? off
+        off: hold off|call(?:ed)? off|(?:is|are|it's|that's) off\b(?! (?:by|to|the|on|in|limits)\b)
+        through: f[ae]ll(?:s|en)? through
+        happening: (?:not|n't) happening
+        fällt: fällt (?:\S+ )?aus\b
+        entfällt abgesagt: entfällt|abgesagt
+        lieu: n'a(?:ura)? (?:plus|pas) lieu
         need: no need to|need not
         apply: does(?:n't| not) apply
         new: new (?:goal|plan|task|objective)\b
@@ -329,7 +341,7 @@ WIDE_SIGNS: dict[int, str] = {
         ตัดสินใจ|ตกลง|เลือกใช้|อนุมัติ|เพราะ|เนื่องจาก
     """),
     Sign.CHANGE: one_of(r"""
-        改为|改成|改用|改到|改在|不对|说错|推迟到|提前到|不再|而不是|更正|取消|换成|忘掉|忘了|作废|替换|代わりに|ではなく|じゃなく|変更|訂正
+        改为|改成|改用|改期|搬到|移到|挪到|延期|中止|改到|改在|不对|说错|推迟到|提前到|不再|而不是|更正|取消|换成|忘掉|忘了|作废|替换|代わりに|ではなく|じゃなく|変更|訂正
         もう.{0,12}ない|やめ|取り消|切り替え|대신|취소|변경
         تصحيح|بدلا من|بدل ذلك|عوضا عن|وليس|لم يعد|لم تعد|ألغ|إلغاء|تغيرت|تم تغيير|أخطأت|خطأ مني|تراجع
         תיקון|במקום|טעיתי|טעות שלי|בעצם|כבר לא|ביטול|בוטל|הוחלף|החלפנו|התחרטתי

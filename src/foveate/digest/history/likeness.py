@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity
+from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity, is_same_item
 from .contrasts import DENIALS, Contrast, contrast
 from .signs import Sign, signs_of
 from .terms import Terms, kind_of_value, shape_of_value
@@ -80,6 +80,8 @@ class Likeness:
 
     def may_be_about_one(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences may be about one thing. Most pairs are not, which few looks show."""
+        if is_same_item(old.text, new.text):
+            return True
         if self._is_material(old) or self._is_material(new):
             return False
         if self.statements[old.owner].kind == "goal":
@@ -174,8 +176,10 @@ class Likeness:
             rest.count(" ") <= _LABELLED or (speaker == "summary" and before.count(" ") <= _OPENING)
         ):
             return False  # A value with its label, or a sentence of a user.
-        is_opening = before.count(" ") <= _OPENING and bool(signs_of(before) & Sign.CHANGE)
-        return not is_opening  # "I was wrong: ..."
+        if before.count(" ") <= _OPENING and signs_of(before) & Sign.CHANGE:
+            return False  # "I was wrong: ..."
+        message = self.by_turn[self.statements[claim.owner].turn]
+        return "**" in rest or sum(one.text.startswith(f"{before}: ") for one in message) > 1
 
     def containment(self, difference: Contrast) -> float:
         """Return the share of the smaller of two sentences that the other one has too, without their values."""

@@ -10,7 +10,7 @@ from operator import or_
 
 from ...core.caches import cached
 from ...core.scripts import MARKS
-from .lexicon import PHRASES, SMALL_TALK, WIDE_SIGNS, WORDS, Sign
+from .lexicon import ARROW, PHRASES, SMALL_TALK, WIDE_SIGNS, WORDS, Sign
 
 __all__ = ["Sign", "possible_signs", "signs_of"]
 
@@ -74,6 +74,8 @@ def signs_of(statement: str) -> int:
             if not signs & sign and (match := pattern.search(plain)) and _has_phrase(plain, match):
                 signs |= sign
     if signs & Sign.NEGATION and _DENIES.match(plain):
+        signs |= Sign.CHANGE
+    if (">" in plain or "→" in plain) and ARROW.search(plain):
         signs |= Sign.CHANGE
     if not plain.isascii() and _WIDE.search(plain):
         for sign, pattern in _WIDE_SIGN.items():

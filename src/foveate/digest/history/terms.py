@@ -165,7 +165,10 @@ _DETERMINERS = words("that this the which another each every any no some last ne
 """Words before `one`, which is no number then."""
 _CLOSES = re.compile(r"[\"')]*(?:[.,;:!?)]|\s*\Z|\s+(?:now|again|since|until|by|for|and|but|in|at)\b)")
 """The text behind a state: `on` is none in `is on Monday`."""
-_ENDS = re.compile(r"(?<=\w{3})(?:ments?|ings?|ed|es|s|en|er|e|n)\Z")
+_ENDS = re.compile(
+    r"(?:(?<=\w{3})(?:ments?|ings?|ed)|(?<=\w{4})(?:es|en|er|e|n)|(?<=[cs]h)es|(?<=ss)es|(?<=x)es|(?<=\w{3})(?<![sui])s)\Z"
+)
+"""The ends of words that are left out: `code` and `codes` are one term."""
 
 
 class Terms(Struct, gc=False):
@@ -357,6 +360,8 @@ def _read_word(text: str) -> _Word:
     if plain[0] in _AMOUNT_BEGINS and (number := _AMOUNT.fullmatch(plain)):
         plain = number[1].replace(",", "") + ("000" if number[2] else "")
     plain = _SHORT_DAYS.get(plain, plain)
+    if plain[-1] == "s" and plain[:-1] in _DAYS:  # "mondays", "montags"
+        plain = plain[:-1]
     is_value = _is_value(text, plain, begins=False)
     return _Word(
         plain,
@@ -395,7 +400,7 @@ def _is_value(text: str, plain: str, begins: bool) -> bool:
 
 
 def _stem(word: str) -> str:
-    return _ENDS.sub("", word) if len(word) > 4 else word
+    return _ENDS.sub("", word, count=1) if len(word) > 3 else word
 
 
 def _pairs(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from .claims import Claim
+from .claims import Claim, is_same_item
 from .contrasts import DENIALS, Contrast, contrast
 from .cues import named_things
 from .likeness import SHORT_MESSAGE, Likeness, is_other_value, may_be_alike
@@ -44,6 +44,12 @@ _TWICE = 2
 """Sentences that begin alike, and are no formula yet."""
 _BEGINNING = 4
 """Words of a beginning."""
+_SAME_ITEM = 2.0
+"""Score of two items with one label below the same line."""
+_NEAR = 2
+"""Messages between two sentences, at most, of which the second may only name another number."""
+_LIFTED = 0.75
+"""Share of both clauses that is the same, at least, if one denies what the other one says."""
 _NAME = 0.5
 """Score that each name in common adds."""
 
@@ -65,6 +71,8 @@ class Versions:
             return self._of_result(old, new, earlier)
         if old.signs & Sign.QUESTION and earlier.speaker == "assistant" and earlier.kind != "open":
             return 0.0
+        if is_same_item(old.text, new.text):
+            return _SAME_ITEM
         common = old.terms.all & new.terms.all
         if not any(map(self._likeness.is_rare, common)) and not new.signs & (Sign.CHANGE | Sign.UPDATE):
             return 0.0
@@ -126,13 +134,23 @@ class Versions:
             is_other = is_value or is_strong or is_purpose or _may_give_other(a, b)
             is_likely = share >= (_OTHER if is_other or is_cue else _ALIKE) and (is_other or bool(names))
         else:
-            is_value = is_value and difference.is_sited
+            is_value = is_value and difference.is_sited and (new.denies or not old.denies)
             is_all = not difference.gone and kind_of_value(difference.old or "x") != "name"
             is_confirmed = bool(self._statements[new.owner].confirms) and is_value
             is_likely = sameness >= (_ONE_TOPIC if is_all or is_purpose or is_confirmed else _ONE)
+            is_likely = is_likely or self._is_next_label(old, new, a, b, difference)
             is_likely = is_likely and not _name_others(difference, a, b)
-            is_likely = is_likely and (is_value or is_purpose or bool(new.signs & Sign.CHANGE))
+            is_lifted = bool(old.signs & Sign.BINDING and new.signs & Sign.SPECIFIC) and not difference.old
+            is_denied = old.denies != new.denies and (is_exact or (is_lifted and sameness >= _LIFTED))
+            is_likely = is_likely and (is_value or is_purpose or is_denied or bool(new.signs & Sign.CHANGE))
         return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
+
+    def _is_next_label(self, old: Claim, new: Claim, a: Terms, b: Terms, difference: Contrast) -> bool:
+        """Return whether a message soon behind another one gives a number to the same word: `platform 9`."""
+        distance = self._statements[new.owner].turn - self._statements[old.owner].turn
+        return (
+            distance <= _NEAR and kind_of_value(difference.old or "x") == "number" and _have_one_label(a, b, difference)
+        )
 
     @staticmethod
     def _names_as_gone(old: Claim, new: Claim) -> bool:
@@ -193,7 +211,9 @@ class Versions:
             is_likely = is_likely and (is_gone or not difference.is_subject)
             is_same = is_value and (_have_one_subject(old.terms, terms) or _begin_alike(old.terms, terms))
             score = self._likeness.sameness(difference)
-            if (is_likely or is_same) and score >= least:
+            is_same = is_same or (old.denies != new.denies and len(common) > 2 and score >= _LIFTED)
+            is_named = is_gone and len(common) > 1
+            if (is_likely or is_same) and (score >= least or is_named):
                 best = max(best, score + is_value + _NAME * len(_names_among(common, old.terms, terms)))
         return best
 
