@@ -77,3 +77,43 @@ def test_error_names_the_item_of_a_list(format: str, good: dict[str, Any], name:
     with pytest.raises(BadMessage, match=r"^Item 4 of the list: \w+\.role is the string 'bot'\."):
         getattr(chat, name)(items)
     assert len(chat) == 0
+
+
+@pytest.mark.parametrize("name", ["append", "follow"])
+@pytest.mark.parametrize("format", ["anthropic", "openai", "openai_responses", "gemini"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "human", "content": "hi"},
+        {"type": "ai", "data": {"content": "hi"}},
+        {"id": "m1", "content": "hi"},
+        {"from": "human", "value": "hi"},
+        ("human", "hi"),
+        ["assistant", "hi"],
+    ],
+)
+def test_messages_of_other_libraries_are_refused_plainly(value: Any, format: str, name: str):
+    """They have no role. Their items are neither blocks of one message nor texts of the user."""
+    chat = open_conversation("c", format=format, window=8_000)
+    problem = r"role is missing or null.* convert it first;|no message\. Pass an object with a role"
+    with pytest.raises(BadMessage, match=rf"^Item 1 of the list: .*({problem})|^A pair of the author .*no message"):
+        getattr(chat, name)([value])
+    assert len(chat) == 0
+
+
+@pytest.mark.parametrize("name", ["append", "follow"])
+@pytest.mark.parametrize("format", ["anthropic", "openai", "openai_responses"])
+@pytest.mark.parametrize("value", [{"text": "hi"}, {"author": "bob", "text": "hi"}])
+def test_objects_with_neither_role_nor_type_are_refused(value: Any, format: str, name: str):
+    """In Gemini's format, an object with a text is a part."""
+    chat = open_conversation("c", format=format, window=8_000)
+    with pytest.raises(BadMessage, match=r"^Item 1 of the list: .*role is missing or null.* convert it first;"):
+        getattr(chat, name)([value])
+    assert len(chat) == 0
+
+
+def test_a_list_of_parts_is_no_message_of_chat_completions():
+    chat = open_conversation("c", format="openai", window=8_000)
+    with pytest.raises(BadMessage, match=r"^message is a list.* Put the parts of a content into a message with a role"):
+        chat.append([{"type": "text", "text": "hi"}])
+    assert len(chat) == 0

@@ -214,7 +214,7 @@ def test_sdk_objects_are_read_from_their_dump():
         (3, "message is a number or a boolean. It must be an object."),
         ([], "The list of blocks is empty"),
         ({}, "message.role is missing or null. It must be user, assistant or system."),
-        ({"type": "tool_result"}, "To append content blocks alone, put them in a list."),
+        ({"type": "tool_result"}, "parts of a content belong in the content of a message with a role."),
         ({"role": "robot", "content": "x"}, "message.role is the string 'robot'"),
         ({"role": "tool", "content": "x"}, 'open the conversation with format="openai"'),
         ({"role": "assistant", "content": "x", "tool_calls": [{}]}, "Anthropic's calls are tool_use blocks"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from ..core.author_names import is_author
 from ..core.messages import Message, Part, ToolResult
 from ..core.metadata import is_metadata
 from ..core.stored_form import stored_message
@@ -46,6 +47,11 @@ class MessageReader:
         if isinstance(value, list | tuple) and not _is_blocks(value):
             if depth > _DEPTH:
                 raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
+            if _is_pair(value):
+                raise BadMessage(
+                    f"A pair of the author {value[0]!r} and a text is no message. Pass an object with a role, such as "
+                    '{"role": "user", "content": "Hello"}.'
+                )
             return list(self._read_list(value, depth))
         metadata = ""
         if isinstance(value, Mapping) and is_metadata(value.get("metadata")):
@@ -77,7 +83,15 @@ def _decoded_json(value: bytes) -> object:
 
 def _is_blocks(value: Sequence[object]) -> bool:
     """Return whether a list is the blocks of one message (tool results), not a list of messages."""
-    return bool(value) and all(isinstance(item, Mapping) and "role" not in item and "type" in item for item in value)
+    return bool(value) and all(
+        isinstance(item, Mapping) and "role" not in item and "type" in item and not is_author(item["type"])
+        for item in value
+    )
+
+
+def _is_pair(value: Sequence[object]) -> bool:
+    """Return whether this is an author and a text, as some libraries write a message, not two texts of the user."""
+    return len(value) == 2 and is_author(value[0]) and isinstance(value[1], str)
 
 
 def check_results(messages: Sequence[Message]) -> None:

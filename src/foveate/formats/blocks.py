@@ -20,6 +20,7 @@ __all__ = [
     "MARKS",
     "Place",
     "add_extra",
+    "advice_without_role",
     "as_dict",
     "as_list",
     "call_arguments",
@@ -157,6 +158,16 @@ def refuse_error(reply: Mapping[str, Any]) -> None:
 def wrong_type(where: str, value: object, wanted: str) -> BadMessage:
     """Return the error for a value of the wrong type."""
     return BadMessage(f"{where} is {describe(value)}. It must be {wanted}.")
+
+
+def advice_without_role(fields: Mapping[str, Any]) -> str:
+    """Return what to do about an object that stands for a message and has no role, as further sentences."""
+    if not fields:
+        return ""
+    return (
+        f" The message is {describe(dict(fields))}. If another library wrote it, convert it first; parts of a content "
+        "belong in the content of a message with a role."
+    )
 
 
 def describe(value: object) -> str:

@@ -18,7 +18,18 @@ from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reaso
 from ...core.server_tools import server_blocks
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import MARKS, as_dict, as_list, describe, get_count, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import (
+    MARKS,
+    advice_without_role,
+    as_dict,
+    as_list,
+    describe,
+    get_count,
+    get_string,
+    make_extra,
+    refuse_error,
+    wrong_type,
+)
 from ..json import to_text
 
 __all__ = ["NAME", "read", "read_reply"]
@@ -63,7 +74,7 @@ def read(message: object) -> tuple[Message, ...]:
     fields = as_dict(message, "message")
     role, content = fields.get("role"), fields.get("content")
     if not isinstance(role, str) or role not in ("user", "assistant", "system"):
-        hint = " To append content blocks alone, put them in a list." if role is None and "type" in fields else ""
+        hint = advice_without_role(fields) if role is None else ""
         hint = _OPENAI_HINT if role in _FOREIGN_ROLES else hint
         raise BadMessage(f"message.role is {describe(role)}. It must be user, assistant or system.{hint}")
     if fields.get("tool_calls"):  # Kept as an unknown field, the calls would never be answered.

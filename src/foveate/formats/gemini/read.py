@@ -19,7 +19,17 @@ from typing import Any, Literal
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
-from ..blocks import as_dict, as_list, describe, get_count, get_string, make_extra, refuse_error, wrong_type
+from ..blocks import (
+    advice_without_role,
+    as_dict,
+    as_list,
+    describe,
+    get_count,
+    get_string,
+    make_extra,
+    refuse_error,
+    wrong_type,
+)
 from ..json import to_text
 
 __all__ = ["CALL", "NAME", "PLACEHOLDERS", "RESPONSE", "SIGNATURE", "fields_of", "read", "read_parts", "read_reply"]
@@ -98,7 +108,8 @@ def read(message: object) -> tuple[Message, ...]:
     if role is None and "parts" in fields:
         role = "user"  # The API's default.
     if not isinstance(role, str) or role not in _ROLES:
-        raise BadMessage(f"content.role is {describe(role)}. It must be user or model.{_HINT}")
+        hint = advice_without_role(fields) if role is None else _HINT
+        raise BadMessage(f"content.role is {describe(role)}. It must be user or model.{hint}")
     if parts is None and "content" in fields:
         raise BadMessage(f"content.parts is missing; Gemini has no field `content`.{_HINT}")
     read_ones = read_parts(() if parts is None else parts, "parts", role)

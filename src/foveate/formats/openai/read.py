@@ -15,6 +15,7 @@ from ...core.stamps import Usage
 from ...errors import BadMessage
 from ..blocks import (
     MARKS,
+    advice_without_role,
     as_dict,
     as_list,
     call_arguments,
@@ -161,6 +162,11 @@ def read(message: object) -> tuple[Message, ...]:
     """Return the message in a wire message, or in a string from the user."""
     if isinstance(message, str):
         return (Message("user", (Text(message),)),)
+    if isinstance(message, list | tuple):
+        raise BadMessage(
+            "message is a list. It must be an object. Put the parts of a content into a message with a role, such as "
+            "user."
+        )
     fields = as_dict(message, "message")
     role = fields.get("role")
     match role:
@@ -177,6 +183,7 @@ def read(message: object) -> tuple[Message, ...]:
         case _:
             raise BadMessage(
                 f"message.role is {describe(role)}. It must be system, developer, user, assistant, tool or function."
+                f"{advice_without_role(fields) if role is None else ''}"
             )
 
 

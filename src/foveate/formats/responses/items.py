@@ -44,8 +44,8 @@ def is_of_model(item: Mapping[str, Any]) -> bool:
 
 
 def kind_of(item: Mapping[str, Any]) -> object:
-    """Return the type of an item. Messages and references may leave it out."""
-    return item.get("type") or (REFERENCE if "role" not in item and "id" in item else "message")
+    """Return the type of an item. Messages and references may leave it out; a reference has an id alone."""
+    return item.get("type") or (REFERENCE if "id" in item and item.keys() <= {"id", "type"} else "message")
 
 
 def runs_at_provider(item: Mapping[str, Any]) -> bool:

@@ -15,11 +15,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ...core.author_names import is_author
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
 from ..blocks import (
     MARKS,
+    advice_without_role,
     as_dict,
     as_list,
     call_arguments,
@@ -90,7 +92,7 @@ def read(value: object) -> tuple[Message, ...]:
         return (Message("assistant", parts_of([as_dict(each, f"output[{n}]") for n, each in enumerate(output)])),)
     if is_of_model(item):
         return (Message("assistant", parts_of([item])),)
-    if kind == "message":
+    if kind == "message" or (is_author(kind) and "role" not in item):
         return (_message(item),)
     if not isinstance(kind, str):
         raise BadMessage(f"item.type is {describe(kind)}. Every item has a type, such as message, or a role.")
@@ -154,6 +156,7 @@ def _message(item: dict[str, Any]) -> Message:
     role = item.get("role")
     if role not in ("user", "system", "developer"):
         hint = " Answers of tools are function_call_output items here." if role == "tool" else ""
+        hint = advice_without_role(item) if role is None else hint
         raise BadMessage(f"item.role is {describe(role)}. It must be user, assistant, system or developer.{hint}")
     own: dict[str, Any] = {"role": role} if role == "developer" else {}
     parts = _content(item.get("content"), "content", "input_text")
