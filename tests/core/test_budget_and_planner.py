@@ -111,6 +111,24 @@ def test_usable_is_window_minus_reserve_by_scale_minus_overhead():
     assert Budget(10_000, 0, 500, 5, overhead_bytes=120).usable_bytes == 380
 
 
+@given(
+    tokens=st.integers(0, 40_000),
+    window=st.integers(1_000, 40_000),
+    overhead=st.integers(0, 2_000),
+    unmeasured=st.integers(0, 40_000),
+    scale=st.sampled_from([0.25, 0.5, 1.0, 1.25, 4.0]),
+    doubt=st.sampled_from([0.0, 0.25, 0.5]),
+)
+def test_a_view_exceeds_a_limit_if_it_has_more_than_the_usable_tokens(
+    tokens: int, window: int, overhead: int, unmeasured: int, scale: float, doubt: float
+):
+    """But for one token, by which a usable size may be rounded down."""
+    budget = Budget(window, window // 10, 500, 5, overhead, 0, scale, doubt, unmeasured)
+    needed, limit = budget.needed(tokens)
+    assert (needed > limit) is (tokens > budget.usable) or tokens == budget.usable + 1
+    assert limit in (window, window - window // 10)
+
+
 def test_the_reserve_is_a_tenth_of_the_window_up_to_20_000():
     assert [default_reserve(window) for window in (1_000, 128_000, 200_000, 1_000_000)] == [100, 12_800, 20_000, 20_000]
 

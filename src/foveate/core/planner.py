@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from math import ceil
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -334,20 +333,10 @@ def _is_smaller(after: View, before: View) -> bool:
     return min(changes, default=0) < 0 and max(changes, default=0) <= 0
 
 
-def _needed_and_usable(view: View) -> tuple[int, int]:
-    """Return the tokens that a request with this view needs, and the limit that it exceeds (`Budget.usable`)."""
-    budget, estimated = view.budget, view.tokens + view.budget.overhead
-    unmeasured = min(budget.unmeasured, estimated)
-    measured, rest = (estimated - unmeasured) * budget.scale, unmeasured * max(1.0, budget.scale)
-    if measured + rest > budget.window - budget.reserve:
-        return ceil(measured + rest), budget.window - budget.reserve
-    return ceil(measured + rest / (1 - budget.doubt)), budget.window
-
-
 def _does_not_fit(view: View, unit: str) -> DoesNotFit:
     budget = view.budget
     if unit == "tokens":
-        return DoesNotFit(*_needed_and_usable(view), unit)
+        return DoesNotFit(*budget.needed(view.tokens), unit)
     if unit == "bytes":
         return DoesNotFit(view.bytes + budget.overhead_bytes, budget.max_bytes, unit)
     return DoesNotFit(view.images, budget.max_images, unit)

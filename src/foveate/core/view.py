@@ -7,6 +7,7 @@ a provider. Neither changes it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
@@ -230,10 +231,26 @@ class Budget(Struct, frozen=True):
         A scale below 1 comes from other content, so it does not apply to unmeasured tokens. And even if the counter is
         too low for all of these by its doubt, the view fits into the window, at the expense of the reserve.
         """
-        usable = self._estimated(self.window - self.reserve, max(1.0, self.scale))
-        if self.doubt:
-            usable = min(usable, self._estimated(self.window, max(1.0, self.scale) / (1 - self.doubt)))
-        return usable - self.overhead
+        return min(self._estimated(room, scale) for room, scale in self._rooms()) - self.overhead
+
+    def needed(self, tokens: int) -> tuple[int, int]:
+        """Return the true tokens of a request with a view of this estimate, and the limit that they exceed.
+
+        The limit is the whole window if the request exceeds none. See `usable`.
+        """
+        estimated = tokens + self.overhead
+        unmeasured = min(self.unmeasured, estimated)
+        needed = limit = 0
+        for limit, scale in self._rooms():
+            needed = ceil((estimated - unmeasured) * self.scale + unmeasured * scale)
+            if needed > limit:
+                break
+        return needed, limit
+
+    def _rooms(self) -> tuple[tuple[int, float], tuple[int, float]]:
+        """Return the true tokens that a request may have, with the scale of unmeasured tokens for which that holds."""
+        scale = max(1.0, self.scale)
+        return (self.window - self.reserve, scale), (self.window, scale / (1 - self.doubt))
 
     def _estimated(self, room: int, scale: float) -> int:
         """Return the estimate of a view that fills this room, if unmeasured tokens have another scale."""
