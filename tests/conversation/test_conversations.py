@@ -309,3 +309,13 @@ def test_function_as_a_tool_is_refused_with_the_way_to_define_it():
         "look",
         "expand",
     ]
+
+
+def test_a_fork_of_everything_has_what_another_writer_appended():
+    with MemoryStore() as store:
+        options: dict[str, Any] = {"store": store, "format": "openai", "window": 8_000}
+        one = foveate.open_conversation("trip", **options)
+        one.append("One.")
+        with foveate.open_conversation("trip", **options) as two:
+            two.append("Two.")
+        assert texts(one.fork("other").prepare()) == texts(one.prepare()) == ["One.", "Two."]

@@ -216,10 +216,8 @@ class Session:
     def fork(self, name: str, at: str | int | None) -> Head:
         """Create a conversation that shares the past up to a message, and its edits."""
         name = validate.conversation_name("The name of a fork", name)
-        position = self.head.position
         self.state.refresh()  # In a store that was rolled back, the fork would share another past.
-        if at is not None:
-            position = self._fork_position(at)
+        position = self.head.position if at is None else self._fork_position(at)
         if not 0 <= position <= self.head.position:
             there = plural(self.head.position, "message")
             raise BadSetting(f"This conversation has {there}; it cannot be forked at {position}.")
