@@ -5,15 +5,20 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from foveate import Conversation, Text, View
+from foveate import BadInput, Conversation, Text, View, open_conversation
 from foveate.core.originals import Original
+from foveate.core.planner import Plan
+from foveate.core.summaries import Answer
 from foveate.edits import Replace, Target
 from foveate.formats import get_format
+from foveate.policies import compact_on_overflow
 from foveate.stores.memory import MemoryStore
-from foveate.testing import answer, call
+from foveate.testing import answer, call, say, user
 
 from .test_saved_views import opened
 
@@ -62,3 +67,32 @@ def test_pickled_view_needs_no_store():
     (again,) = [other for other in pickle.loads(content) if other.handle == entry.handle]
     assert again.source.text == "a long line of the log\n" * 200
     assert again.message == entry.message
+
+
+@pytest.mark.parametrize("copied", [lambda plan: pickle.loads(pickle.dumps(plan)), copy.deepcopy])
+@pytest.mark.parametrize("store", ["memory:", "sqlite"])
+def test_a_plan_with_an_open_summary_can_be_copied(store: str, copied: Callable[[Plan], Plan], tmp_path: Path):
+    """Jobs carry plans between processes."""
+    url = f"sqlite:///{tmp_path}/a.db" if store == "sqlite" else store
+    options: dict[str, Any] = {"policy": compact_on_overflow(), "summarizer": lambda request: "They talk."}
+    with open_conversation("c", store=url, format="openai", window=4_000, **options) as chat:
+        for _ in range(20):
+            chat.append([user("Go on. " * 60), say("Yes. " * 60)])
+        plan = chat.plan()
+        other = copied(plan)
+        assert plan.requests
+        assert (str(other), other.edits, other.requests) == (str(plan), plan.edits, plan.requests)
+        assert [open_request.is_due for open_request in other.open_requests] == [True]
+        for mine, yours in ((plan.before, other.before), (plan.after, other.after)):
+            assert [entry.message for entry in mine] == [entry.message for entry in yours]
+
+
+def test_a_plan_from_another_process_cannot_be_continued():
+    with open_conversation(
+        "c", format="openai", window=4_000, policy=compact_on_overflow(), summarizer=lambda request: "S."
+    ) as chat:
+        for _ in range(20):
+            chat.append([user("Go on. " * 60), say("Yes. " * 60)])
+        (question,) = pickle.loads(pickle.dumps(chat.plan())).open_requests
+    with pytest.raises(BadInput, match=r"Plan again in the conversation\."):
+        question.needs.then(Answer("They talk."))

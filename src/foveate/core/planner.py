@@ -143,6 +143,10 @@ class Plan(Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         return f"<Plan of {self}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what there is to read. Only the conversation that made the plan continues it."""
+        return type(self), (self.edits, self.before, self.after, self.open_requests, self.is_tight)
+
     def __bool__(self) -> bool:
         """Return whether there are edits to commit."""
         return bool(self.edits)

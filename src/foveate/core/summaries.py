@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from ..errors import BadInput
 from .edits import Edit, Task
 from .messages import Message
 
@@ -135,6 +136,17 @@ class NeedsSummary(Struct, frozen=True):
     """Returns the edits for the answer, or a further request."""
     when: When = "now"
     """How long the answer may take."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the request without `then`, a function of the policy that made it."""
+        return type(self), (self.request, _then_elsewhere, self.when)
+
+    def __deepcopy__(self, memo: object) -> NeedsSummary:
+        return self
+
+
+def _then_elsewhere(answer: Answer) -> Iterable[Edit | NeedsSummary]:
+    raise BadInput("A plan from another process cannot be continued with a summary. Plan again in the conversation.")
 
 
 def read_answer(text: str) -> str:
