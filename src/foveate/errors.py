@@ -205,13 +205,18 @@ class StoreError(FoveateError):
     """The store failed. The conversation is as it was before the call, so the call can be repeated."""
 
 
+def conversation_label(tenant: str, name: str) -> str:
+    """Return how errors name a conversation: with its tenant, if it has one."""
+    return f"{name!r} of the tenant {tenant!r}" if tenant else repr(name)
+
+
 class NoSuchConversation(StoreError):
     """The store holds no conversation, or branch, of that name. Check the name and the tenant."""
 
-    def __init__(self, name: str, store: str = "this store") -> None:
-        self.name = name
-        """The name that the store does not have."""
-        super().__init__(f"There is no conversation {name!r} in {store}.")
+    def __init__(self, name: str, store: str = "this store", tenant: str = "") -> None:
+        self.name, self.tenant = name, tenant
+        """The name that the store does not have, and the tenant that was asked for it."""
+        super().__init__(f"There is no conversation {conversation_label(tenant, name)} in {store}.")
 
 
 class ConflictError(StoreError):
@@ -225,14 +230,14 @@ class StoreRolledBack(StoreError):
     were acknowledged, and those that the store holds.
     """
 
-    def __init__(self, name: str, known: tuple[int, int], now: tuple[int, int]) -> None:
-        self.name, self.known, self.now = name, known, now
+    def __init__(self, name: str, known: tuple[int, int], now: tuple[int, int], tenant: str = "") -> None:
+        self.name, self.known, self.now, self.tenant = name, known, now, tenant
         is_short = now[0] < known[0] or now[1] < known[1]
         there = f"holds {now[0]} and {now[1]}" if is_short else "holds others"
         super().__init__(
-            f"The database was rolled back: of {name!r}, {known[0]} messages and {known[1]} edits were acknowledged, "
-            f"and it {there}. It failed over to a server that was behind, or an older backup replaced it. Open the "
-            f"conversation again, then append the missing messages."
+            f"The database was rolled back: of {conversation_label(tenant, name)}, {known[0]} messages and {known[1]} "
+            f"edits were acknowledged, and it {there}. It failed over to a server that was behind, or an older backup "
+            f"replaced it. Open the conversation again, then append the missing messages."
         )
 
 

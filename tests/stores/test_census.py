@@ -92,8 +92,8 @@ DAMAGE = [
         ("UPDATE conversation SET tenant = 'zeta'", "name 'one'", "wrong root"),
         ("UPDATE conversation SET branch = 2 WHERE name = 'one'", "name 'one'", "that is called 'two'"),
         ("DELETE FROM message WHERE position = 6", "body ", "no message has it"),
-        ("UPDATE run SET task = 'ab'", "runs", "Run 'r' of 'tree {}' is damaged"),
-        ("UPDATE step SET output = 'ab'", "runs", "Step 1 of run 'r' of 'tree {}' is damaged"),
+        ("UPDATE run SET task = 'ab'", "runs", "Run 'r' of 'tree {}' of the tenant 'acme' is damaged"),
+        ("UPDATE step SET output = 'ab'", "runs", "Step 1 of run 'r' of 'tree {}' of the tenant 'acme' is damaged"),
 ]  # fmt: skip
 
 

@@ -59,9 +59,9 @@ def test_byte_of_a_body_that_flipped(store: SqliteStore, head: Head, position: i
     body = stored(store, "body", position)
     damage(store, "UPDATE message SET body = ? WHERE position = ?", flipped(body, at), position)
     assert wheres(store.verify(head)) == [f"message {position}"]
-    with pytest.raises(Damaged, match=f"Message {position} of 'one' is damaged"):
+    with pytest.raises(Damaged, match=f"Message {position} of 'one' of the tenant 'acme' is damaged"):
         store.messages(head, 1, 20)
-    with pytest.raises(Damaged, match=f"Message {position} of 'one' is damaged"):
+    with pytest.raises(Damaged, match=f"Message {position} of 'one' of the tenant 'acme' is damaged"):
         store.get_many(head, [position])
     others = [*range(1, position), *range(position + 1, 21)]
     assert [row.position for row in store.get_many(head, others)] == others
@@ -131,7 +131,7 @@ def test_stamp_that_was_changed(store: SqliteStore, head: Head) -> None:
     stamp = store.get_many(head, [12])[0].stamp
     damage(store, "UPDATE message SET stamp = ? WHERE position = 12", wire.encode_stamp(structs.replace(stamp, turn=1)))
     assert store.verify(head) == [Finding("message 12", "its stamp does not match its seal")]
-    with pytest.raises(Damaged, match="Message 12 of 'one' is damaged: its stamp"):
+    with pytest.raises(Damaged, match="Message 12 of 'one' of the tenant 'acme' is damaged: its stamp"):
         store.messages(head, 12, 12)
 
 
@@ -150,15 +150,15 @@ def test_record_that_was_changed(store: SqliteStore, head: Head) -> None:
 @pytest.mark.parametrize("after", [0, 1])
 def test_missing_records_are_reported_on_reading(store: SqliteStore, head: Head, after: int) -> None:
     damage(store, "DELETE FROM record WHERE first >= 2")
-    with pytest.raises(Damaged, match="Edit 2 of 'one' is damaged: its record is missing"):
+    with pytest.raises(Damaged, match="Edit 2 of 'one' of the tenant 'acme' is damaged: its record is missing"):
         store.records(head, after)
 
 
 def test_missing_messages_are_reported_on_reading(store: SqliteStore, head: Head) -> None:
     damage(store, "DELETE FROM message WHERE position = 7")
-    with pytest.raises(Damaged, match="Message 7 of 'one' is damaged: it is missing"):
+    with pytest.raises(Damaged, match="Message 7 of 'one' of the tenant 'acme' is damaged: it is missing"):
         store.messages(head, 5, 20)
-    with pytest.raises(Damaged, match="Message 7 of 'one' is damaged: it is missing"):
+    with pytest.raises(Damaged, match="Message 7 of 'one' of the tenant 'acme' is damaged: it is missing"):
         store.fork(head, "two", 7, 0)
     assert store.names("acme") == ["one"]
 
@@ -255,11 +255,11 @@ def test_damaged_run_is_reported_on_reading(store: SqliteStore, head: Head) -> N
     ):
         store.put_step(head, step_of("r1", 2))
         damage(store, statement)
-        with pytest.raises(Damaged, match="Step 2 of run 'r1' of 'one' is damaged"):
+        with pytest.raises(Damaged, match="Step 2 of run 'r1' of 'one' of the tenant 'acme' is damaged"):
             store.steps(head, "r1")
         assert store.steps(head, "r1", after=2) == []
     damage(store, "UPDATE run SET reasoning = x'00'")
-    with pytest.raises(Damaged, match="Run 'r1' of 'one' is damaged"):
+    with pytest.raises(Damaged, match="Run 'r1' of 'one' of the tenant 'acme' is damaged"):
         store.runs(head)
     store.put_run(head, run_of("r1"))
     assert store.runs(head) == [run_of("r1")]

@@ -188,7 +188,7 @@ class MessageBatch:
             is_answered = any(stamp.origin == "assistant" for stamp in stamps)
             if (facts.call and is_answered) or (facts.step and any(stamp.step == facts.step for stamp in stamps)):
                 raise ConflictError(
-                    f"Other writers extended {tail.head.name!r} first and may have added this. Read it, then decide."
+                    f"Other writers extended {tail.head.label} first and may have added this. Read it, then decide."
                 )
             begun = 0 if is_answered else begun
             sequence = max([sequence, *(stamp.retention.sequence for stamp in stamps if stamp.retention)])
@@ -273,7 +273,7 @@ class Appender:
                 addition = None
             if facts.call and self._is_answered(facts.call):
                 raise ConflictError(
-                    f"Another writer has answered call {facts.call} of {state.head.name!r} first. This reply was not "
+                    f"Another writer has answered call {facts.call} of {state.head.label} first. This reply was not "
                     f"added; continue from theirs."
                 )
             batch = self._batch(messages, facts)
@@ -292,7 +292,7 @@ class Appender:
             state.added = rows, batch.messages
             return tuple(row.id for row in rows)
         raise ConflictError(
-            f"Other writers kept extending {state.head.name!r}; {ATTEMPTS} attempts failed. Try again later."
+            f"Other writers kept extending {state.head.label}; {ATTEMPTS} attempts failed. Try again later."
         )
 
     def _batch(self, messages: Sequence[Message], facts: MessageFacts) -> MessageBatch:
@@ -353,7 +353,7 @@ class Appender:
         if after:
             places = state.store.locate(state.head, [after])
             if after not in places:
-                raise BadInput(f"The conversation {state.head.name!r} has no message {after!r} to append after.")
+                raise BadInput(f"The conversation {state.head.label} has no message {after!r} to append after.")
             start = places[after]
         parent = after
         known: list[str] = []
@@ -366,7 +366,7 @@ class Appender:
                 expected = ids.message_id(parent, ids.body_hash(wire.encode_message(message)))
                 if row.id != expected and own != message:
                     raise ConflictError(
-                        f"Other messages follow {after!r} in {state.head.name!r}: its tip is {state.head.tip!r}, at "
+                        f"Other messages follow {after!r} in {state.head.label}: its tip is {state.head.tip!r}, at "
                         f"position {state.head.position}. Append after that, or fork at position {start}."
                     )
                 known.append(row.id)

@@ -187,7 +187,7 @@ class CallerList:
 
     def _conflict(self) -> ConflictError:
         return ConflictError(
-            f"Other writers kept changing {self._state.head.name!r}; {_ATTEMPTS} attempts failed. Try again later."
+            f"Other writers kept changing {self._state.head.label}; {_ATTEMPTS} attempts failed. Try again later."
         )
 
     def depart(self, messages: Sequence[Message] = ()) -> None:

@@ -138,4 +138,4 @@ class Compactor:
         return make_plan(state.projection, state.frame, policies, (), answers), is_asked
 
     def _too_busy(self) -> ConflictError:
-        return ConflictError(f"Other writers kept changing the view of {self._state.head.name!r}. Try again later.")
+        return ConflictError(f"Other writers kept changing the view of {self._state.head.label}. Try again later.")

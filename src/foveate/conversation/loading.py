@@ -60,7 +60,7 @@ class Loader:
 
     def _damaged(self, missing: str) -> Damaged:
         return Damaged(
-            f"The conversation {self._head.name!r} has {self._head.position} messages and {self._head.number} edits, "
+            f"The conversation {self._head.label} has {self._head.position} messages and {self._head.number} edits, "
             f"but {missing} cannot be found in its store. Run `foveate db verify` to see what is wrong, then restore a "
             "backup."
         )
@@ -155,7 +155,7 @@ class Loader:
 
 def rolled_back(seen: Head, now: Head) -> StoreRolledBack:
     """Return the error for a store that lost what was seen of a conversation."""
-    return StoreRolledBack(now.name, (seen.position, seen.number), (now.position, now.number))
+    return StoreRolledBack(now.name, (seen.position, seen.number), (now.position, now.number), now.tenant)
 
 
 def row_of(row: StoredMessage) -> Row:
@@ -222,7 +222,7 @@ class OriginalReader:
             return known[0]
         rows = [row for row in self._store.get_many(self.head, [position]) if row.id == id]
         if not rows:
-            raise StoreError(f"The original of m{position} is not in {self.head.name!r}. Read the conversation again.")
+            raise StoreError(f"The original of m{position} is not in {self.head.label}. Read the conversation again.")
         message, size = row_of(rows[0]).message, len(rows[0].body)
         if size <= _ORIGINALS_MAX:
             self._known[id], self._size = (message, size), self._size + size

@@ -286,7 +286,7 @@ class Past:
         state.follow_head()
         newest = state.next_turn()  # The coming call counts.
         if turn > newest:
-            raise BadInput(f"{state.head.name!r} has turns 1 to {newest}; there is no turn {turn}.")
+            raise BadInput(f"{state.head.label} has turns 1 to {newest}; there is no turn {turn}.")
         walk = self._walk_to(turn)
         entries = walk.entries()
         view = View(entries, turn, state.limits.budget(entries), newest_input=walk.projection.facts.last_input)

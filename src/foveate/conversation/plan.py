@@ -106,7 +106,7 @@ class Planner:
                 break
             attempts = {}  # A commit found messages of another writer, for which the plan left no room.
         else:
-            raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Plan again later.")
+            raise ConflictError(f"Other writers kept changing the view of {state.head.label}. Plan again later.")
         if all(entry.is_system for entry in view.entries):
             why = ": all messages are blank, hidden, or of the system" if state.head.position else ""
             raise BadInput(f"There is nothing to send{why}. Append a message first.")

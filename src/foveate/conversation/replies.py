@@ -66,7 +66,7 @@ class Replies:
             if row is None:
                 self._billed.add(number)
             return True
-        raise ConflictError(f"Other writers kept changing {state.head.name!r}. Try again later.")
+        raise ConflictError(f"Other writers kept changing {state.head.label}. Try again later.")
 
     def usage_of(self, position: int, id: str, stamp: Stamp) -> Usage | None:
         """Return the usage of a reply, also if it was reported late; None if it is not known."""

@@ -149,7 +149,7 @@ class RetentionRun:
             return report
         self._restore_uncovered()
         raise ConflictError(
-            f"Other writers kept changing {state.head.name!r}, or a fork that shares what is over its age, so not all "
+            f"Other writers kept changing {state.head.label}, or a fork that shares what is over its age, so not all "
             f"of that was erased. `privacy.erasures()` lists what was. Try again later."
         )
 
@@ -168,7 +168,7 @@ class RetentionRun:
                 continue
             return _Blocks(len(due), sum(block.saved for block in due), releases.forked)
         raise ConflictError(
-            f"Other writers kept changing the view of {self._state.head.name!r}, so not all blocks of plugins were "
+            f"Other writers kept changing the view of {self._state.head.label}, so not all blocks of plugins were "
             f"released. Try again later."
         )
 
@@ -261,7 +261,7 @@ class RetentionRun:
         try:
             other.open(branch.head.tenant, branch.head.name, create=False)
         except NoSuchConversation as error:
-            raise ConflictError(f"The fork {branch.head.name!r} was renamed meanwhile. Try again.") from error
+            raise ConflictError(f"The fork {branch.head.label} was renamed meanwhile. Try again.") from error
         shown = _shown_by(other, self._newest_time(other.head, ages, now))
         return _Fork(other.head, shown, self._copies(other.head, shared))
 

@@ -186,7 +186,7 @@ class Expander:
         if not any(call.name in NAMES for call in self._state.projection.newest_calls()):
             return  # As after most replies.
         if reply is not None and self._state.head.tip != reply:
-            raise ConflictError(f"Another writer extended {self._state.head.name!r} first. Send the whole list again.")
+            raise ConflictError(f"Another writer extended {self._state.head.label} first. Send the whole list again.")
         for call in self.open_calls():
             if call.name in NAMES and call.name not in own:
                 self.answer(call, refusal, after=None if reply is None else self._state.head.tip)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..core.edits import Record
 from ..core.stamps import Stamp
+from ..errors import conversation_label
 
 __all__ = [
     "IMPORTING",
@@ -88,6 +89,11 @@ class Head(Struct, frozen=True):
     """The id of the newest journal record."""
     erased: int = 0
     """The number of the newest erasure in the tree. Data that was read before it may contain erased text."""
+
+    @property
+    def label(self) -> str:
+        """The conversation as errors name it: with its tenant, if it has one."""
+        return conversation_label(self.tenant, self.name)
 
 
 class Listed(Struct, frozen=True):

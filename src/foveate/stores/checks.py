@@ -22,6 +22,7 @@ from ..errors import (
     ConversationBusy,
     StoreError,
     StoreRolledBack,
+    conversation_label,
 )
 from ..ports import Erasure, Head, LinkedRows, StoredMessage
 from .lineage import Lineage, position_ranges
@@ -141,7 +142,7 @@ def check_rows(head: Head, rows: Sequence[StoredMessage]) -> None:
         elif not _seals(seal, row):
             problem = "its seal does not follow from its stamp and the seal before it"
         if problem:
-            raise BadInput(f"Message {position} of {head.name!r} cannot be appended: {problem}. Nothing was written.")
+            raise BadInput(f"Message {position} of {head.label} cannot be appended: {problem}. Nothing was written.")
         tip, seal = row.id, row.seal
 
 
@@ -161,11 +162,11 @@ def check_release(head: Head, record: Record, outlines: Mapping[int, bytes], fam
     for position, outline in outlines.items():
         if not outline or ids.body_hash(outline) not in named:
             raise BadInput(
-                f"No edit of the record names the outline of message {position} of {head.name!r}. Nothing was written."
+                f"No edit of the record names the outline of message {position} of {head.label}. Nothing was written."
             )
         if is_shared(families, head.branch, position):
             raise ConflictError(
-                f"Another conversation shares message {position} of {head.name!r}, so its original was not released. "
+                f"Another conversation shares message {position} of {head.label}, so its original was not released. "
                 f"Nothing was written. Read both again."
             )
 
@@ -198,7 +199,7 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
     ):
         problem = "its id does not follow from its content and the record before it"
     if problem:
-        raise BadInput(f"A record cannot be added to the journal of {head.name!r}: {problem}. Nothing was written.")
+        raise BadInput(f"A record cannot be added to the journal of {head.label}: {problem}. Nothing was written.")
     return body
 
 
@@ -212,11 +213,9 @@ def check_prefix(prefix: str, names: Iterable[str]) -> None:
 def check_point(head: Head, position: int, number: int) -> None:
     """Raise BadSetting if `head` has no such position or edit number."""
     if not 0 <= position <= head.position:
-        raise BadSetting(
-            f"{head.name!r} has messages 1 to {head.position}; there is no point after message {position}."
-        )
+        raise BadSetting(f"{head.label} has messages 1 to {head.position}; there is no point after message {position}.")
     if not 0 <= number <= head.number:
-        raise BadSetting(f"{head.name!r} has edits 1 to {head.number}; there is no point after edit {number}.")
+        raise BadSetting(f"{head.label} has edits 1 to {head.number}; there is no point after edit {number}.")
 
 
 def check_not_behind(head: Head, now: Head) -> None:
@@ -227,7 +226,7 @@ def check_not_behind(head: Head, now: Head) -> None:
 
 def rolled_back(head: Head, now: Head) -> StoreRolledBack:
     """Return the error for a branch that does not run through `head` any more."""
-    return StoreRolledBack(head.name, (head.position, head.number), (now.position, now.number))
+    return StoreRolledBack(head.name, (head.position, head.number), (now.position, now.number), head.tenant)
 
 
 def check_journal(head: Head, now: Head) -> None:
@@ -240,7 +239,7 @@ def check_no_repeats(head: Head, since: Iterable[Stamp]) -> None:
     """Raise ConflictError if a message that was appended since `head` was read repeats others."""
     if any(stamp.expanded and stamp.expanded.is_copy for stamp in since):
         raise ConflictError(
-            f"A message that repeats others was added to {head.name!r} after message {head.position}, up to which it "
+            f"A message that repeats others was added to {head.label} after message {head.position}, up to which it "
             f"was "
             f"read. Read it again."
         )
@@ -251,34 +250,34 @@ def check_spans(head: Head, spans: Sequence[tuple[int, int]]) -> None:
     for first, last in spans:
         if not (1 <= first <= last <= head.position or (first, last) == (1, 0)):
             raise BadSetting(
-                f"{head.name!r} has messages 1 to {head.position}; there are no messages {first} to {last}."
+                f"{head.label} has messages 1 to {head.position}; there are no messages {first} to {last}."
             )
 
 
 def too_old_to_erase(head: Head, what: str) -> StoreError:
     """Return the error for data that cannot be erased without breaking the chain."""
     return StoreError(
-        f"{what} written by an old foveate, whose chains contain the texts themselves, so {head.name!r} could not be "
+        f"{what} written by an old foveate, whose chains contain the texts themselves, so {head.label} could not be "
         f"verified any more without them. Nothing was erased. Append the messages that may stay to a conversation in "
         f"a new database, and delete this one."
     )
 
 
-def name_taken(name: str) -> BadSetting:
+def name_taken(tenant: str, name: str) -> BadSetting:
     """Return the error for a name that another conversation has."""
-    return BadSetting(f"There already is a conversation {name!r}. Choose another name.")
+    return BadSetting(f"There already is a conversation {conversation_label(tenant, name)}. Choose another name.")
 
 
 def lock_lost(head: Head, holder: LockHolder | None) -> ConversationBusy:
     """Return the error for an agent that does not hold the lock any more; `holder` does."""
     if holder is None:
         return ConversationBusy(
-            f"This agent lost the lock on {head.name!r}: it sent no heartbeat for too long, and another agent that "
+            f"This agent lost the lock on {head.label}: it sent no heartbeat for too long, and another agent that "
             f"took "
             f"its work over has ended since. Nothing was written. Resume to see the result."
         )
     return ConversationBusy(
-        f"Another agent has taken over the work in {head.name!r}: this one sent no heartbeat for too long. Nothing was "
+        f"Another agent has taken over the work in {head.label}: this one sent no heartbeat for too long. Nothing was "
         f"written. The other agent continues the run; resume when it has ended.",
         holder.owner,
     )
@@ -288,10 +287,10 @@ def append_conflict(head: Head, now: Head) -> ConflictError:
     """Return the error for a writer whose head is not the current one, `now`."""
     if now.name != head.name:
         return ConflictError(
-            f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Open it again."
+            f"{head.label} was moved to another branch; this one is called {now.name!r} now. Open it again."
         )
     return ConflictError(
-        f"Another writer extended {head.name!r} first: it has {now.position} messages, and this writer read "
+        f"Another writer extended {head.label} first: it has {now.position} messages, and this writer read "
         f"{head.position}. Nothing was written. Open it again, then retry."
     )
 
@@ -300,14 +299,14 @@ def commit_conflict(head: Head, now: Head) -> ConflictError:
     """Return the error for a plan whose head is not the current one, `now`."""
     if now.erased != head.erased:
         return ConflictError(
-            f"Something was erased in {head.name!r} since this plan was made. Nothing was written. Plan again."
+            f"Something was erased in {head.label} since this plan was made. Nothing was written. Plan again."
         )
     if now.name != head.name:
         return ConflictError(
-            f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Plan again."
+            f"{head.label} was moved to another branch; this one is called {now.name!r} now. Plan again."
         )
     return ConflictError(
-        f"Another writer changed the view of {head.name!r} first: its journal has {now.number} edits, this plan was "
+        f"Another writer changed the view of {head.label} first: its journal has {now.number} edits, this plan was "
         f"made for {head.number}. Nothing was written. Plan again."
     )
 

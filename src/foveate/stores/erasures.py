@@ -37,13 +37,13 @@ def check_seen(
         before = known.get(branch)
         if before is None:
             raise ConflictError(
-                f"{head.name!r} was forked since its views were read. Nothing was erased. Read them again."
+                f"{head.label} was forked since its views were read. Nothing was erased. Read them again."
             )
         if (number, erased) != (before.number, before.erased):
             raise commit_conflict(before, replace(before, number=number, erased=erased))
         if position != before.position and is_still:
             raise ConflictError(
-                f"A message was added to {before.name!r} since it was read. Nothing was erased. Read it again."
+                f"A message was added to {before.label} since it was read. Nothing was erased. Read it again."
             )
         if position != before.position:
             check_no_repeats(before, (row.stamp for row in tree.rows(branch, before.position + 1)))

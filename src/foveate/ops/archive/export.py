@@ -75,7 +75,7 @@ def records_of(store: Database, head: Head, after: int) -> Iterator[tuple[str, R
     while after < head.number:
         some = store.records(replace(head, number=min(after + _EDITS, head.number)), after)
         if not some:
-            raise Damaged(f"Edit {after + 1} of {head.name!r} is missing. Run `verify` to see what else is missing.")
+            raise Damaged(f"Edit {after + 1} of {head.label} is missing. Run `verify` to see what else is missing.")
         yield from some
         after = some[-1][1].last
 

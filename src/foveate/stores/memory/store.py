@@ -79,7 +79,7 @@ class MemoryStore(MemoryCatalog):
             self._check_open()
             if (tenant, name) not in self._names:
                 if not create:
-                    raise NoSuchConversation(name, "this memory")
+                    raise NoSuchConversation(name, "this memory", tenant)
                 root = lineage.root_of(tenant, name)
                 self._names[tenant, name] = root, self._new_branch(tenant, root, MemoryBranch(name, [], []))
             return self._head(tenant, *self._names[tenant, name])
@@ -106,7 +106,7 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             self._check_open()
             if (head.tenant, head.name) not in self._names:
-                raise NoSuchConversation(head.name, "this memory")
+                raise NoSuchConversation(head.name, "this memory", head.tenant)
             now = self._head(head.tenant, *self._names[head.tenant, head.name])
             if (now.root, now.branch) != (head.root, head.branch):
                 return Changes(now)
@@ -188,7 +188,7 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             self._current(head)
             if (head.tenant, name) in self._names:
-                raise name_taken(name)
+                raise name_taken(head.tenant, name)
             branch = self._leave(head, name, position, number)
             self._names[head.tenant, name] = head.root, branch
             return self._head(head.tenant, head.root, branch)
@@ -203,7 +203,7 @@ class MemoryStore(MemoryCatalog):
             if (now.number, now.record) != (head.number, head.record):
                 raise commit_conflict(head, now)
             if (head.tenant, keep) in self._names:
-                raise name_taken(keep)
+                raise name_taken(head.tenant, keep)
             branch = self._leave(head, head.name, position, number)
             old.name = keep
             self._names[head.tenant, keep] = head.root, head.branch
@@ -227,9 +227,9 @@ class MemoryStore(MemoryCatalog):
             self._check_open()
             for old, new in sorted(names.items()):
                 if (tenant, old) not in self._names:
-                    raise NoSuchConversation(old, "this memory")
+                    raise NoSuchConversation(old, "this memory", tenant)
                 if (tenant, new) in self._names:
-                    raise name_taken(new)
+                    raise name_taken(tenant, new)
             for old, new in names.items():
                 place = self._names[tenant, new] = self._names.pop((tenant, old))
                 self._branches[(tenant, *place)].name = new
@@ -471,7 +471,7 @@ class MemoryStore(MemoryCatalog):
         """Return the branch of a head, and its head now."""
         self._check_open()
         if (head.tenant, head.root, head.branch) not in self._branches:
-            raise NoSuchConversation(head.name, "this memory")
+            raise NoSuchConversation(head.name, "this memory", head.tenant)
         now = self._head(head.tenant, head.root, head.branch)
         check_not_behind(head, now)
         return self._branches[head.tenant, head.root, head.branch], now
@@ -527,7 +527,7 @@ class MemoryStore(MemoryCatalog):
         journal = [(id, record) for id, record in old.journal if record.last <= number]
         if number != (journal[-1][1].last if journal else 0):
             raise BadSetting(
-                f"Edit {number} of {head.name!r} is in the middle of a record. Fork at the end of a record."
+                f"Edit {number} of {head.label} is in the middle of a record. Fork at the end of a record."
             )
         family = lineage.descend(old.lineage, head.branch, position, number)
         return self._new_branch(head.tenant, head.root, MemoryBranch(name, old.rows[:position], journal, family))

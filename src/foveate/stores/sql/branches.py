@@ -33,7 +33,7 @@ class Branches:
             except BadSetting:  # Another writer created it at the same time.
                 head = self._driver.read(lambda session: self._find(session, tenant, name))
         if head is None:
-            raise NoSuchConversation(name, self._place)
+            raise NoSuchConversation(name, self._place, tenant)
         return head
 
     def names(self, tenant: str) -> list[str]:
@@ -78,7 +78,7 @@ class Branches:
             fork = _add_fork(session, old, lineage.decode(family), head.name, position, number)
             name_key = head.tenant, lineage.root_of(head.tenant, head.name), head.name
             if not session.rows(sql.POINT_NAME, (fork.branch, *name_key)):
-                raise Damaged(f"No row leads to {head.name!r} by its name. Run `verify`.")
+                raise Damaged(f"No row leads to {head.label} by its name. Run `verify`.")
             return fork
 
         return self._driver.write(work)
@@ -99,7 +99,7 @@ class Branches:
             for old, new in sorted(names.items()):
                 rows = session.rows(sql.DROP_NAME, (tenant, lineage.root_of(tenant, old), old))
                 if not rows:
-                    raise NoSuchConversation(old, self._place)
+                    raise NoSuchConversation(old, self._place, tenant)
                 head = Head(tenant, new, *rows[0])
                 _take_name(session, head)
                 if not session.rows(sql.SET_NAME, (new, *key(head), old)):
@@ -132,7 +132,7 @@ def _add_fork(session: Session, head: Head, family: Lineage, name: str, position
     tip, seal = link_at(session, head, family, position)
     record, last = record_at(session, head, family, number)
     if last != number:
-        raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record. Fork at the end of a record.")
+        raise BadSetting(f"Edit {number} of {head.label} is in the middle of a record. Fork at the end of a record.")
     branch = session.rows(sql.NEW_BRANCH, (head.tenant, head.root))[0][0]
     # Read after NEW_BRANCH locked the tree: else the new branch would miss an erasure since the head was read.
     ((erased,),) = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))
@@ -151,7 +151,7 @@ def _take_name(session: Session, head: Head) -> None:
     """Let the head's name lead to its branch. Raises BadSetting if the name is taken."""
     row = head.tenant, lineage.root_of(head.tenant, head.name), head.name, head.root, head.branch
     if not session.rows(sql.TAKE_NAME, row):
-        raise name_taken(head.name)
+        raise name_taken(head.tenant, head.name)
 
 
 def _escaped(word: str) -> str:

@@ -93,7 +93,7 @@ class Messages:
                 (sql.FIND, name_key), (sql.BRANCH, key(head)), *changes_query(head, _ALL, _ALL)
             )
             if not named:
-                raise NoSuchConversation(head.name, self._place)
+                raise NoSuchConversation(head.name, self._place, head.tenant)
             if named[0] != (head.root, head.branch):
                 moved = Head(head.tenant, head.name, *named[0])
                 return Changes(read_branch(session, moved, self._place)[0])

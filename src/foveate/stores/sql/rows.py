@@ -113,11 +113,11 @@ def current(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:
 def branch_in(head: Head, rows: Sequence[Row], place: str) -> tuple[Head, Lineage]:
     """Return the branch in these rows of `sql.BRANCH`. Raises NoSuchConversation, Damaged."""
     if not rows:
-        raise NoSuchConversation(head.name, place)
+        raise NoSuchConversation(head.name, place, head.tenant)
     name, lineage, position, tip, seal, number, record, erased = rows[0]
     are_whole = all(type(value) is int for value in (position, number, erased))
     if not (are_bytes(tip, seal, record) and are_whole and _is_text(name)):
-        raise Damaged(f"The branch of {head.name!r} cannot be read. Run `verify`.")
+        raise Damaged(f"The branch of {head.label} cannot be read. Run `verify`.")
     now = Head(head.tenant, name, head.root, head.branch, position, tip.hex(), seal.hex(), number, record.hex(), erased)
     try:
         return now, decode(lineage)
@@ -311,7 +311,7 @@ def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> 
 
 def damaged_row(head: Head, what: str) -> Damaged:
     """Return the error for a row of a tree that cannot be read."""
-    return Damaged(f"{what.capitalize()} of {head.name!r}, or of a fork of it, is damaged. Run `verify`.")
+    return Damaged(f"{what.capitalize()} of {head.label}, or of a fork of it, is damaged. Run `verify`.")
 
 
 def _linked_record(head: Head, row: Row, tip: str, last: int) -> tuple[str, Record]:
@@ -337,4 +337,4 @@ def _record(head: Head, first: int, id: Any, stored: Any) -> tuple[bytes, Record
 
 
 def _damaged(head: Head, what: str, problem: str) -> Damaged:
-    return Damaged(f"{what} of {head.name!r} is damaged: {problem}. Run `verify` to see what else is.")
+    return Damaged(f"{what} of {head.label} is damaged: {problem}. Run `verify` to see what else is.")

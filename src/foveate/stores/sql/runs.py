@@ -110,7 +110,7 @@ class Locks:
                 rows = session.rows(sql.TAKE_LOCK, (*key(head), owner, *before))
                 if rows := rows or session.rows(sql.LOCK_HOLDER, key(head)):
                     return LockHolder(*rows[0])
-            raise StoreError(f"Others kept locking and releasing {head.name!r} in between. Try again.")
+            raise StoreError(f"Others kept locking and releasing {head.label} in between. Try again.")
 
         return self._driver.write(work)
 
@@ -153,12 +153,12 @@ def pack_text(text: str) -> bytes:
 def _run(head: Head, row: Row) -> AgentRun:
     fields = dict(zip(_RUN, row, strict=True))
     usage = [fields.pop(name) for name in _USAGE]
-    return _value(AgentRun, {**fields, "usage": usage}, _RUN_TEXTS, f"Run {fields['id']!r} of {head.name!r}")
+    return _value(AgentRun, {**fields, "usage": usage}, _RUN_TEXTS, f"Run {fields['id']!r} of {head.label}")
 
 
 def _step(head: Head, row: Row) -> AgentRunStep:
     fields = dict(zip(_STEP, row, strict=True))
-    where = f"Step {fields['number']!r} of run {fields['run']!r} of {head.name!r}"
+    where = f"Step {fields['number']!r} of run {fields['run']!r} of {head.label}"
     return _value(AgentRunStep, fields, _STEP_TEXTS, where)
 
 
