@@ -183,6 +183,25 @@ def test_undoing_a_pin_leaves_an_older_pin():
         chat.undo(1)
 
 
+@pytest.mark.parametrize("is_summary", [True, False])
+def test_undoing_an_undo_keeps_an_input_that_stayed_visible(is_summary: bool):
+    """The input was the newest one when the range was hidden, and m2 was pinned."""
+    chat, ids = talk(6)
+    chat.pin("m2")
+    span = Span(ids[0], ids[5])
+    made = chat.edit(Summarize(span, "A summary.") if is_summary else Hide(span))
+    chat.append([user("m7"), say("m8")])
+    chat.unpin("m2")
+    before = texts(chat.view)
+    assert before == ["A summary."] * is_summary + ["m2", "m5", "m7", "m8"]
+    undone = chat.undo(made)
+    assert texts(chat.view) == [f"m{n}" for n in range(1, 9)]
+    chat.undo(undone)
+    assert texts(chat.view) == before
+    chat.refresh()
+    assert texts(opened(name=chat.name, store=chat._agent.store).view) == before
+
+
 def test_several_edits_are_undone_together():
     chat, ids = talk(8)
     before = shown(chat.view)

@@ -26,7 +26,7 @@ from ..core.edits import (
     named_messages,
     paths_overlap,
 )
-from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
+from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits, remade_covers
 from ..core.enrich import hides_lasting, lasting_message, retained_parts, transient_paths
 from ..core.handles import Handle, parse_handle
 from ..core.originals import content_paths, released_form
@@ -104,7 +104,7 @@ class Editor:
                 return self.commit(edits, author)
             except ConflictError:
                 state.refresh()
-        raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Try again later.")
+        raise ConflictError(f"Other writers kept changing the view of {state.head.label}. Try again later.")
 
     def commit(self, edits: Sequence[Edit], author: str) -> Record:
         """Commit edits that can apply. Raises ConflictError if another writer came first."""
@@ -242,12 +242,29 @@ class Editor:
         places = state.store.locate(state.head, named_messages(edit for _, edit in numbered))
         undone = _with_repeats(first, last, records)
         now, then = EffectiveEdits(numbered, places), EffectiveEdits(numbered, places, without=undone)
+        if remade := remade_covers(now, then):
+            kept = self._kept_in(remade, records)
+            now, then = EffectiveEdits(numbered, places, (), kept), EffectiveEdits(numbered, places, undone, kept)
         between = gaps(now, then)
         ends = sorted({end for spans in between.values() for span in spans for end in span})
         rows = state.store.get_many(state.head, ends)
         inverse = inverse_edits(now, then, between, {row.position: row.id for row in rows})
         reason = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"
         return [edit if edit.reason else replace(edit, reason=reason) for edit in inverse]
+
+    def _kept_in(self, numbers: Set[int], records: Sequence[Record]) -> dict[int, Set[int]]:
+        """Return the positions that stayed visible in these ranges when they were made, such as pins, by number.
+
+        Folds the history up to there, as nothing else says what was shown then.
+        """
+        loader, past = self._state.loader, self._state.empty()
+        kept: dict[int, Set[int]] = {}
+        for record in records:
+            made = [number for number, _ in record.numbered() if number in numbers]
+            if made:
+                loader.fold_up_to(past, record.position, record.last)
+                kept.update((number, past.holes_of(number)) for number in made)
+        return kept
 
     def undo_newest(self) -> Record:
         """Undo the newest change that is in effect, except an undo. Raises BadInput without one."""

@@ -6,7 +6,7 @@ that come back and for an undo of `Restore`. It works on ids, positions and numb
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Set
 
 from .edits import (
     Bill,
@@ -26,7 +26,7 @@ from .edits import (
     released_by,
 )
 
-__all__ = ["EffectiveEdits", "gaps", "inverse_edits", "remaining_pins"]
+__all__ = ["EffectiveEdits", "gaps", "inverse_edits", "remade_covers", "remaining_pins"]
 
 
 class EffectiveEdits:
@@ -35,11 +35,16 @@ class EffectiveEdits:
     Nothing cancels an edit that released the original.
 
     `where`: positions of the named messages. A `Restore` of a span skips unknown ones. `without`: numbers of edits to
-    leave out, as if they had not been made.
+    leave out, as if they had not been made. `kept`: positions that stayed visible in a range when it was made, by its
+    number.
     """
 
     def __init__(
-        self, edits: Iterable[tuple[int, Edit]], where: Mapping[str, int], without: Container[int] = ()
+        self,
+        edits: Iterable[tuple[int, Edit]],
+        where: Mapping[str, int],
+        without: Container[int] = (),
+        kept: Mapping[int, Set[int]] = {},
     ) -> None:
         self.pins: dict[tuple[str, Path], str] = {}
         """The policy of each pin, by message id and path."""
@@ -49,7 +54,7 @@ class EffectiveEdits:
         """Hidden and summarized ranges, by number."""
         self.holes: dict[int, set[int]] = {}
         """Visible positions inside a range, by the number of the range."""
-        self._where = where
+        self._where, self._kept = where, kept
         for number, edit in edits:
             if number not in without or released_by(edit):
                 self._take(number, edit)
@@ -68,7 +73,7 @@ class EffectiveEdits:
                 self.parts.setdefault(target.message, {})[number] = edit
             case Hide() | Summarize():
                 self.covers[number] = edit
-                self.holes[number] = set()
+                self.holes[number] = set(self._kept.get(number, ()))
             case Restore(targets=targets, edits=numbers):
                 for cancelled in numbers:
                     if cancelled in self.covers and not released_by(self.covers[cancelled]):
@@ -133,7 +138,7 @@ def gaps(now: EffectiveEdits, then: EffectiveEdits) -> dict[int, list[tuple[int,
     These positions must be hidden again if the range is still effective `now`. They must be shown again if the range
     must be made again.
     """
-    remade = _remade(now, then)
+    remade = remade_covers(now, then)
     gaps: dict[int, list[tuple[int, int]]] = {}
     for number in then.covers:
         wrong = then.holes[number] if number in remade else now.holes[number] - then.holes[number]
@@ -153,7 +158,7 @@ def inverse_edits(
 
     `between`: their `gaps`; `ids`: ids of the messages at the ends of these, by position.
     """
-    remade, effective, wanted = _remade(now, then), now.numbered(), then.numbered()
+    remade, effective, wanted = remade_covers(now, then), now.numbered(), then.numbered()
     back: list[Edit] = []
     if cancelled := sorted(number for number in effective if number not in wanted or number in remade):
         back.append(Restore((), tuple(cancelled)))
@@ -178,7 +183,7 @@ def inverse_edits(
     return back
 
 
-def _remade(now: EffectiveEdits, then: EffectiveEdits) -> set[int]:
+def remade_covers(now: EffectiveEdits, then: EffectiveEdits) -> set[int]:
     """Return the ranges to make again: cancelled ones, and newer ones over the same messages to stay on top."""
     remade: dict[int, tuple[int, int]] = {}
     for number, cover in then.covers.items():

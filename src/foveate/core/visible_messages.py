@@ -142,6 +142,10 @@ class VisibleMessages:
         """Return the hidden and summarized ranges, oldest first, without those inside a newer one."""
         return self._hidden.topmost()
 
+    def holes_of(self, number: int) -> frozenset[int]:
+        """Return the positions that stay visible in the range that this edit hides or summarizes, if it is known."""
+        return frozenset(hole for cover in self._hidden.numbered(frozenset({number})) for hole in cover.holes)
+
     def summaries_of(self, positions: Sequence[int]) -> tuple[int, ...]:
         """Return the numbers of the known edits that summarize a message at one of these ascending positions."""
 
