@@ -87,3 +87,12 @@ def test_other_provider_errors_are_raised_and_teach_no_limit(status, text):
         chat.retry_smaller(error)
     assert caught.value is error
     assert chat.budget == before
+
+
+def test_the_log_names_the_window_that_a_refusal_taught(caplog: pytest.LogCaptureFixture):
+    """It is not stored, so a program that opens the conversation again needs the number."""
+    chat = with_open_call("openai")
+    chat.retry_smaller(Said(400, "Input tokens exceed the configured limit of 30000 tokens. You sent 45000 tokens."))
+    (record,) = [record for record in caplog.records if "too long" in record.message]
+    assert "counts as 30,000 tokens until the conversation is closed; open it with window=30000" in record.message
+    assert record.levelname == "WARNING"

@@ -370,7 +370,18 @@ class Exchange:
     def retry_smaller(self, error: BaseException) -> View:
         """Learn the limit from a refused prompt, and prepare a smaller one."""
         validate.instance("The argument of retry_smaller()", error, BaseException, "the exception of the SDK")
-        self._state.limits.learn_from(error, self._state.view())
+        limits = self._state.limits
+        before = limits.window
+        limits.learn_from(error, self._state.view())
+        if (now := limits.window) != before:
+            # Not stored: the limit belongs to the model and its server, and a later opening may have other ones.
+            _log.warning(
+                "%s: the provider refused a prompt as too long. The window counts as %s tokens until the conversation "
+                "is closed; open it with window=%d to keep that.",
+                self._state.head.name,
+                f"{now:,}",
+                now,
+            )
         return self.prepare_again()
 
     # ----------------------------------------------------------------------------------------------------- recording
