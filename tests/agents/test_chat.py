@@ -582,3 +582,71 @@ def test_an_open_conversation_without_a_model_keeps_its_window():
             agent.send("Hello.")
         assert chat.context().window == 9_000
         assert chat.history()[-1].stamp.model == "anthropic:claude-haiku-4-5"
+
+
+@pytest.mark.parametrize("store", ["memory:", "sqlite"])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_the_next_input_follows_a_shorter_list(store: str, asynchronous: bool, tmp_path: Path):
+    """The conversation goes back before the run: an append of the run would come behind what the list lacks."""
+    script: list[Any] = ["One.", call("c1", "add", a=1, b=2), "Two.", call("c2", "add", a=3, b=4), "Three."]
+    options: dict[str, Any] = {"store": f"sqlite:///{tmp_path}/chat.db" if store == "sqlite" else store, "tools": [add]}
+
+    async def use_async() -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+        async with async_agent(script, **options) as one:
+            await one.send("First.")
+            await one.send("Second.")
+            await one.conversation.follow([{"role": "user", "content": "First."}])
+            assert str(await one.send("Third.")) == "Three."
+            return requests(one), [(row.message.role, row.message.text) for row in await one.conversation.history()]
+
+    def use_sync() -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+        with agent(script, **options) as one:
+            one.send("First.")
+            one.send("Second.")
+            one.conversation.follow([{"role": "user", "content": "First."}])
+            assert str(one.send("Third.")) == "Three."
+            return requests(one), history_of(one.conversation)
+
+    sent, history = asyncio.run(use_async()) if asynchronous else use_sync()
+    assert [len(request["messages"]) for request in sent] == [1, 3, 5, 1, 3]
+    assert history == [
+        ("user", "First."),
+        ("user", "Third."),
+        ("assistant", ""),
+        ("tool", "7"),
+        ("assistant", "Three."),
+    ]
+
+
+def test_a_shorter_list_waits_for_an_input_that_can_be_stored():
+    with agent(["One.", "Two."]) as one:
+        one.send("First.")
+        one.conversation.follow([{"role": "user", "content": "First."}])
+        with pytest.raises(BadInput):
+            one.send([{"role": "robot", "content": "Second."}])
+        assert history_of(one.conversation) == [("user", "First."), ("assistant", "One.")]
+        one.send("Second.")
+        assert history_of(one.conversation) == [("user", "First."), ("user", "Second."), ("assistant", "Two.")]
+
+
+def test_resume_answers_the_end_of_a_shorter_list():
+    with agent(["One.", "Two."]) as one:
+        one.send("First.")
+        one.conversation.follow([{"role": "user", "content": "First."}])
+        assert str(one.resume()) == "Two."
+        assert history_of(one.conversation) == [("user", "First."), ("assistant", "Two.")]
+
+
+@pytest.mark.parametrize("store", ["memory:", "sqlite"])
+def test_a_run_goes_on_when_a_list_becomes_shorter_meanwhile(store: str, tmp_path: Path):
+    """It has locked its branch."""
+    url = f"sqlite:///{tmp_path}/chat.db" if store == "sqlite" else store
+    with agent([call("c1", "add", a=1, b=2), "Three.", "Four."], tools=[add], store=url) as one:
+        for event in one.stream("First."):
+            if isinstance(event, ToolAnswered):
+                one.conversation.follow([{"role": "user", "content": "First."}])
+        whole = [("user", "First."), ("assistant", ""), ("tool", "3"), ("assistant", "Three.")]
+        assert history_of(one.conversation) == whole
+        one.conversation.follow([{"role": "user", "content": "First."}])
+        one.send("Second.")
+        assert history_of(one.conversation) == [("user", "First."), ("user", "Second."), ("assistant", "Four.")]

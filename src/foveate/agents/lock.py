@@ -67,11 +67,17 @@ class ConversationLock:
         self.took_over = False
         """Whether the owner before this one left the conversation in the middle of its work."""
 
-    def hold(self, routine: Callable[[], Routine[T]]) -> Routine[T]:
-        """Run a routine while holding the lock. Raises ConversationBusy if another agent works for too long."""
+    def hold(self, routine: Callable[[], Routine[T]], content: object = None) -> Routine[T]:
+        """Run a routine while holding the lock. Raises ConversationBusy if another agent works for too long.
+
+        `content`: the input that the routine appends. If the program's list became shorter, the conversation first goes
+        back to its end; after that, an append would count as a continuation of what the list lacks.
+        """
         self.owner, self.took_over = new_owner(), False
         try:
             yield from self._acquire()
+            if (yield Call(partial(self._chat._agent.go_back, content, owner=self.owner))):
+                yield from self._acquire()  # A lock belongs to one branch, and the conversation has another one now.
             store, beat = self._chat._agent.heartbeat(self.owner)
             heartbeat = self._heartbeat or heartbeat_of(store)
             try:
@@ -104,8 +110,8 @@ class ConversationLock:
             # An owner that shows no life may be dead: wait until that is known.
             if now - start >= self._timeout and (has_moved or state == "alive"):
                 raise ConversationBusy(
-                    f"Conversation {self._chat.name!r} is busy: another agent did not finish within {self._timeout:g} "
-                    "seconds. Nothing was done; try again later, or raise lock_timeout=.",
+                    f"Conversation {self._chat._agent.head.label} is busy: another agent did not finish within "
+                    f"{self._timeout:g} seconds. Nothing was done; try again later, or raise lock_timeout=.",
                     claim.owner,
                 )
             yield Sleep(pause)

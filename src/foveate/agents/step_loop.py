@@ -80,7 +80,7 @@ class StepLoop:
         """
         if is_blank(content):
             raise BadInput("The task is blank. Pass a text that says what is to be done.")
-        return (yield from self._lock.hold(partial(self._begin, content, streams)))
+        return (yield from self._lock.hold(partial(self._begin, content, streams), content))
 
     def _begin(self, content: object, streams: bool) -> Routine[Outcome]:
         yield Call(self._chat.refresh)

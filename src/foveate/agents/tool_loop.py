@@ -84,7 +84,7 @@ class ToolLoop:
         """
         if is_blank(content):
             raise BadInput("The input is blank. Pass a text that asks for something.")
-        return (yield from self._lock.hold(partial(self._begin, content, streams)))
+        return (yield from self._lock.hold(partial(self._begin, content, streams), content))
 
     def _begin(self, content: object, streams: bool) -> Routine[Outcome]:
         yield Call(self._chat.refresh)

@@ -64,10 +64,20 @@ class AgentAccess:
         with self.session.lock:
             return self.session.state.begun() <= call
 
-    def go_back(self) -> None:
-        """Go back to where the caller's list ends, which otherwise waits for the next request."""
+    def go_back(self, message: object = None, *, owner: str = "") -> bool:
+        """Go back to where the caller's list ends, which otherwise waits for the next request. Return whether it did.
+
+        `message`: what follows there; if it cannot be stored, BadMessage is raised, and nothing changes. `owner`: of
+        the claim, which the branch that is left keeps no longer: claim the conversation again.
+        """
         with self.session.lock:
-            self.session.exchange.caller_list.depart()
+            left = self.head
+            self.session.exchange.go_back(message)
+            if self.head.branch == left.branch:
+                return False
+            if owner:
+                self.store.release_lock(left, owner)
+            return True
 
     @property
     def answers_expand(self) -> bool:

@@ -190,6 +190,11 @@ class CallerList:
             f"Other writers kept changing {self._state.head.label}; {_ATTEMPTS} attempts failed. Try again later."
         )
 
+    @property
+    def is_shorter(self) -> bool:
+        """Return whether the list ends before the history, which then goes back there at the next request."""
+        return self._rewind is not None
+
     def depart(self, messages: Sequence[Message] = ()) -> None:
         """Go back to where the list ends, if it ends before the history and nothing was appended since.
 

@@ -145,6 +145,12 @@ class Exchange:
             marked.append(ReadMessage(message, facts))
         return marked
 
+    def go_back(self, message: object = None) -> None:
+        """Go back to where the caller's list ends, if that is still to be done. `message`: what follows there."""
+        if self.caller_list.is_shorter:
+            read = [] if message is None else self._reader.read(message)
+            self.caller_list.depart([message for message, _ in read])
+
     def say(self, message: Message, facts: MessageFacts, after: str | None = None) -> None:
         """Append a message that the caller's own list lacks."""
         self._add([message], after, facts)
@@ -210,7 +216,8 @@ class Exchange:
         for _ in range(ATTEMPTS):
             if messages is not None:
                 self.caller_list.follow(messages, read, is_request=True)
-            self.caller_list.depart()
+            if not self._owner:  # An agent goes back before it takes the lock of its branch.
+                self.caller_list.depart()
             known = self._state.news
             self._offer, self._own_names, self._has_offer = (system, tools), own_names(tools), True
             self._answer_expand()  # For replies that were appended, or after a crash.
@@ -218,7 +225,7 @@ class Exchange:
             view = self._planned()
             if messages is None or self._state.news == known:
                 return view
-        raise ConflictError(f"Other writers kept changing {self._state.head.name!r}. Send the list again later.")
+        raise ConflictError(f"Other writers kept changing {self._state.head.label}. Send the list again later.")
 
     def prepare_again(self) -> View:
         """Prepare a request with the system prompt and tools of the last one."""

@@ -534,3 +534,13 @@ def test_the_tool_of_a_plugin_is_an_action():
     assert "## update_todos" in agent.system
     assert texts(model.requests[1])[-1].startswith("Result of update_todos:\n")
     assert "look around" in texts(model.requests[1])[-1]
+
+
+def test_the_next_task_follows_a_shorter_list():
+    agent, model = scripted_agent([done("One."), done("Two."), done("Three.")], actions=[look])
+    with agent:
+        agent.run("First.")
+        agent.run("Second.")
+        agent.conversation.follow([{"role": "user", "content": "First."}])
+        assert agent.run("Third.").text == "Three."
+    assert texts(model.requests[2]) == ["First.", "Third."]
