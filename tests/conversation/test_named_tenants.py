@@ -58,3 +58,12 @@ def test_conflicts_and_losses_name_the_tenant(tmp_path: Path):
         assert "'trip' of the tenant 'acme'" in str(error(head, head))
     lost: StoreError = lock_lost(head, None)
     assert "'trip' of the tenant 'acme'" in str(lost)
+
+
+def test_the_log_names_the_tenant(caplog: pytest.LogCaptureFixture):
+    chat = opened(MemoryStore())
+    chat.append("Hello.")
+    chat.prompt()
+    chat.retry_smaller(RuntimeError("prompt is too long: 9000 tokens > 6000 maximum"))
+    (record,) = [record for record in caplog.records if "too long" in record.message]
+    assert record.message.startswith("trip of the tenant 'acme': the provider refused")

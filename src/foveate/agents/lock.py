@@ -122,7 +122,7 @@ class ConversationLock:
         try:
             yield Call(partial(self._chat._agent.release, self.owner))
         except Exception as error:
-            _log.warning("%s: the lock could not be released: %s", self._chat.name, error)
+            _log.warning("%s: the lock could not be released: %s", self._chat._agent.head.log_name, error)
 
 
 # -------------------------------------------------------------------------------------------------------------- owners

@@ -407,7 +407,7 @@ class CallerList:
         else:
             end = f"the former course is hidden, since {_FORMER_MAX} are kept already"
         reason = f"{why[0].upper()}{why[1:]}; {end}."
-        _log.debug("%s: %s", state.head.name, reason)
+        _log.debug("%s: %s", state.head.log_name, reason)
         turn, now = state.projection.facts.turn, state.clock()
         self._reporter.emit([Event("list-departed", turn, now, tip, position, policy=CALLER, reason=reason)])
         return former, reason

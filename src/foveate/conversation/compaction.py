@@ -74,7 +74,7 @@ class Compactor:
             if not plan.requests:
                 break
         if any(isinstance(edit, Summarize) for edit in plan.edits):
-            self._fetcher.failures.log_edits(state.head.name, plan.edits)
+            self._fetcher.failures.log_edits(state.head.log_name, plan.edits)
             return state.commit(plan.edits, "compact", plan.before, plan.after)
         failures = [edit for edit in plan.edits if isinstance(edit, Task) and edit.state == "failed"]
         if failures:

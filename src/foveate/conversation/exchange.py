@@ -183,11 +183,11 @@ class Exchange:
         terms = questionable_terms(self._planner.policies, facts.lease, has_kept=bool(facts.kept))
         for kind in terms.keys() - self._warned:
             self._warned.add(kind)
-            _log.warning("%s: %s", self._state.head.name, terms[kind])
+            _log.warning("%s: %s", self._state.head.log_name, terms[kind])
 
     def _report_failure(self, plugin: str, reason: str) -> None:
         state = self._state
-        _log.warning("%s: the plugin %s is left out: %s", state.head.name, plugin, reason)
+        _log.warning("%s: the plugin %s is left out: %s", state.head.log_name, plugin, reason)
         turn, now = state.projection.facts.turn, state.clock()
         self._reporter.emit([Event("plugin-failed", turn, now, "", policy=plugin, reason=reason)])
 
@@ -385,7 +385,7 @@ class Exchange:
             _log.warning(
                 "%s: the provider refused a prompt as too long. The window counts as %s tokens until the conversation "
                 "is closed; open it with window=%d to keep that.",
-                self._state.head.name,
+                self._state.head.log_name,
                 f"{now:,}",
                 now,
             )
@@ -478,7 +478,7 @@ class Exchange:
         `refusal`: as for `record`. `reply`: its id, if the answers must stand directly behind it; other messages there
         raise ConflictError.
         """
-        name = self._state.head.name
+        name = self._state.head.log_name
         try:
             self._answer_expand(refusal, reply)
         except StoreError as error:

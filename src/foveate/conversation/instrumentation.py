@@ -180,7 +180,7 @@ class Reporter:
         try:
             return state.store.messages(state.head, before + 1, state.head.position)
         except StoreError as error:  # The messages are stored all the same.
-            _log.warning("%s: the messages of other writers are not reported: %s", state.head.name, error)
+            _log.warning("%s: the messages of other writers are not reported: %s", state.head.log_name, error)
             return own
 
     def commits(self, before: int, places: Places) -> list[Record]:
@@ -191,7 +191,7 @@ class Reporter:
         try:
             records = [record for _, record in state.store.records(state.head, before)]
         except StoreError as error:  # The commits are stored all the same.
-            _log.warning("%s: the newest edits are not reported: %s", state.head.name, error)
+            _log.warning("%s: the newest edits are not reported: %s", state.head.log_name, error)
             return []
         self.observer.recorded(records)
         self._emit_edits(records, places)

@@ -207,14 +207,14 @@ class Planner:
         except ConflictError:
             raise
         except StoreError as error:
-            _log.warning(problem, self._state.head.name, error)
+            _log.warning(problem, self._state.head.log_name, error)
 
     def _apply(self, draft: _Draft, attempts: Attempts) -> None:
         """Commit a plan, and start its open requests in the background."""
         plan, prefetch = draft.plan, self._prefetch
         if plan:
             self._state.commit(plan.edits, "plan", plan.before, plan.after)
-            self._fetcher.failures.log_edits(self._state.head.name, plan.edits)
+            self._fetcher.failures.log_edits(self._state.head.log_name, plan.edits)
         self._fetcher.end_needless(attempts, plan)
         for pending in draft.prefetched:
             prefetch.used(pending)
@@ -328,7 +328,7 @@ class Planner:
             answer = self._fetcher.summary(pending.request, job.result)
         else:
             job.cancel()
-            self._fetcher.failures.log_answer(self._state.head.name, pending.request, answer)
+            self._fetcher.failures.log_answer(self._state.head.log_name, pending.request, answer)
         if pending.take_answer(answer):
             self._prefetch.ask_further(pending, self._fetcher.call_for(pending.request))
 
@@ -344,7 +344,7 @@ class Planner:
                 self._caller.wait_for(job)
                 self._take(pending)
             if reason := pending.fault(view, state.head.branch):
-                _log.debug("%s: an awaited summary failed: %s", state.head.name, reason)
+                _log.debug("%s: an awaited summary failed: %s", state.head.log_name, reason)
                 self._prefetch.drop(pending, view.turn)
                 failed = replace(pending.answer, text="", error=reason)
                 answers.update((request.key, failed) for request in pending.requests_in(plan))
@@ -368,13 +368,13 @@ class Planner:
             self._caller.check_cancelled()
             remote.request_compaction(wanted)
         except Exception as error:  # The database of the queue is down, for example: the conversation goes on.
-            _log.warning("%s: a summary could not be handed to another process: %s", head.name, error)
+            _log.warning("%s: a summary could not be handed to another process: %s", head.log_name, error)
         else:
             self._prefetch.is_handed_on = True
 
     def _drop(self, pending: PendingSummary, reason: str) -> None:
         state = self._state
-        _log.debug("%s: a summary for %s is dropped: %s", state.head.name, pending.needs.request.policy, reason)
+        _log.debug("%s: a summary for %s is dropped: %s", state.head.log_name, pending.needs.request.policy, reason)
         self._fetcher.record_tasks(pending.notes(reason))
         self._prefetch.drop(pending, state.next_turn())
 

@@ -482,7 +482,7 @@ class State:
             if is_saved or self._snapshots.is_due(self.projection):
                 self.save_snapshot()
         except StoreError as error:
-            _log.warning("%s: stored, but the work after it is left to the next call: %s", self.head.name, error)
+            _log.warning("%s: stored, but the work after it is left to the next call: %s", self.head.log_name, error)
 
     def save_at_close(self) -> None:
         """Save a snapshot if this conversation wrote much since the last one, so that the next opening is fast."""

@@ -49,7 +49,7 @@ class SummaryFetcher:
         if tasks:
             before = self._state.view()
             self._state.commit(tasks, "plan", before, before)
-            self.failures.log_edits(self._state.head.name, tasks)
+            self.failures.log_edits(self._state.head.log_name, tasks)
 
     def ask(self, requests: Sequence[SummaryRequest], answers: dict[str, Answer], attempts: Attempts) -> None:
         """Fetch all these summaries, one after the other. `answers` and `attempts` are added to."""
@@ -94,7 +94,7 @@ class SummaryFetcher:
     def summary(self, request: SummaryRequest, fetch: Callable[[], object] | None = None) -> Answer:
         """Return the answer to a request. `fetch`: returns the answer of a job that has ended."""
         answer = self._fetch(request, fetch)
-        self.failures.log_answer(self._state.head.name, request, answer)
+        self.failures.log_answer(self._state.head.log_name, request, answer)
         return answer
 
     def _fetch(self, request: SummaryRequest, fetch: Callable[[], object] | None) -> Answer:

@@ -205,7 +205,7 @@ class Expander:
             raise
         except Exception as error:  # The call must get a result, or no later prompt is legal.
             if not isinstance(error, FoveateError):
-                _log.exception("%s: a call of %s failed", self._state.head.name, call.name)
+                _log.exception("%s: a call of %s failed", self._state.head.log_name, call.name)
             content, expanded, state = (Text(_refusal(error)),), Expansion("refused"), "error"
         result = ToolResult(call.call_id, content, state)
         self._add_derived(Message("tool", (result,)), expanded, after)
@@ -218,11 +218,11 @@ class Expander:
             self._state.refresh()  # The program that asks may not be the one that appends.
             return self._earlier_result(request) or ToolResult("", self._answer(request, "tail").content)
         except StoreError:
-            _log.exception("%s: an expansion could not be read", self._state.head.name)
+            _log.exception("%s: an expansion could not be read", self._state.head.log_name)
             text = "The original cannot be read for now. Try again later."
         except Exception as error:
             if not isinstance(error, FoveateError):
-                _log.exception("%s: an expansion failed", self._state.head.name)
+                _log.exception("%s: an expansion failed", self._state.head.log_name)
             text = _refusal(error)
         return ToolResult("", (Text(text),), "error")
 

@@ -95,6 +95,11 @@ class Head(Struct, frozen=True):
         """The conversation as errors name it: with its tenant, if it has one."""
         return conversation_label(self.tenant, self.name)
 
+    @property
+    def log_name(self) -> str:
+        """The conversation as lines of the log begin with it: with its tenant, if it has one."""
+        return f"{self.name} of the tenant {self.tenant!r}" if self.tenant else self.name
+
 
 class Listed(Struct, frozen=True):
     """One conversation of a list."""
