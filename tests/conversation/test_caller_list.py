@@ -936,6 +936,27 @@ def test_erased_message_with_additions_stays_erased_although_the_list_has_it():
     assert not [text for text in texts(again.view) if "1234" in text]
 
 
+@pytest.mark.parametrize(
+    ("provider", "again"),
+    [
+        ("openai", {"content": [{"text": "My password is 1234.", "type": "text"}], "role": "user", "sent": 5}),
+        ("anthropic", {"content": [{"text": "My password is 1234.", "type": "text", "sent": 5}], "role": "user"}),
+        ("openai_responses", {"role": "user", "content": [{"type": "input_text", "text": "My password is 1234."}]}),
+        ("openai_responses", {"type": "message", "role": "user", "content": "My password is 1234."}),
+    ],
+)
+def test_erased_message_is_recognized_in_another_form(provider: str, again: dict[str, Any]):
+    """It is the last one, so that the messages around it do not say which one it is."""
+    chat = opened(provider=provider)
+    mine: list[Any] = [user("One."), say("Yes.")]
+    chat.follow([*mine, {"role": "user", "content": "My password is 1234."}])
+    chat.privacy.erase("m3")
+    other = opened(provider=provider, store=chat._agent.store)
+    assert other.follow([*mine, again]).added == ()
+    other.follow([*mine, again, say("Well."), user("More.")])
+    assert "1234" not in str([row.message for row in other.history()])
+
+
 def test_a_list_meets_what_another_process_appended(tmp_path: Path):
     """Both processes append the same question, and the answer to it is in no list: the model answers again."""
     store = open_store(f"sqlite:///{tmp_path}/list.db")

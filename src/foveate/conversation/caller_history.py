@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from ..core import ids, wire
 from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
 from ..core.enrich import has_additions, own_message
 from ..core.message_keys import message_key
-from ..core.messages import Message, Part, Reasoning, Role, ToolCall
+from ..core.messages import Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ..core.rendering import apply_edits
 from ..core.view import ListPlace
 from ..errors import BadMessage
@@ -40,6 +42,7 @@ __all__ = ["CallerHistory"]
 
 _ERASED_ROLES: Mapping[str, Role] = {"system": "system", "assistant": "assistant", "tool": "tool"}
 """Roles of erased messages, by their origin; all others are of the user."""
+P = TypeVar("P", bound=Part)
 _NO_TRAITS: Mapping[int, Traits] = {}
 
 
@@ -312,8 +315,10 @@ class CallerHistory:
         traits = [traits_of(message, facts.key) for message, facts in messages]
         if self._erased:
             for number, (message, _) in enumerate(messages):
-                key = self._erased.get(ids.body_hash(wire.encode_message(message)))
-                traits[number] = traits[number]._replace(key=key) if key else traits[number]
+                for form in (message, _bare(message)):
+                    if key := self._erased.get(ids.body_hash(wire.encode_message(form))):
+                        traits[number] = traits[number]._replace(key=key)
+                        break
         return tuple(traits)
 
     def accept(self, new: NewList, shown: Sequence[tuple[int, Spot]], absent: Sequence[int]) -> None:
@@ -406,3 +411,16 @@ class CallerHistory:
                 last = end
             ranges.append((first, last))
         return [(self._ids[first - 1], self._ids[last - 1]) for first, last in ranges]
+
+
+def _bare(message: Message) -> Message:
+    """Return the message without unknown fields, such as a program adds when it writes its list again."""
+
+    def bare(part: P) -> P:
+        return replace(part, extra=None) if isinstance(part, Text | Media | Reasoning | ToolCall | ToolResult) else part
+
+    parts = [
+        replace(bare(part), content=tuple(map(bare, part.content))) if isinstance(part, ToolResult) else bare(part)
+        for part in message.parts
+    ]
+    return replace(message, parts=tuple(parts), extra=None)
