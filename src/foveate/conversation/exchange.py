@@ -380,6 +380,7 @@ class Exchange:
         limits = self._state.limits
         before = limits.window
         limits.learn_from(error, self._state.view())
+        view = self.prepare_again()
         if (now := limits.window) != before:
             # Not stored: the limit belongs to the model and its server, and a later opening may have other ones.
             _log.warning(
@@ -389,7 +390,7 @@ class Exchange:
                 f"{now:,}",
                 now,
             )
-        return self.prepare_again()
+        return view
 
     # ----------------------------------------------------------------------------------------------------- recording
 
