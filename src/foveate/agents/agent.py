@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from ..conversation import Conversation
 from ..core.stamps import Lease
@@ -27,7 +27,7 @@ from .resources import Resources
 from .sub_agents import SubAgent
 from .tool_calls import Approve
 from .tool_loop import ToolLoop
-from .tools import Tool
+from .tools import Tool, ToolSource
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation
@@ -63,7 +63,7 @@ class _AgentBase(Generic[C]):
         name: str = "",
         description: str = "",
         system: object = None,
-        tools: Iterable[Tool | Callable[..., object]] = (),
+        tools: Iterable[Tool | ToolSource] = (),
         sub_agents: Sequence[SubAgent] = (),
         result_lease: Lease | None = None,
         limits: Limits | None = None,
@@ -226,7 +226,7 @@ class Agent(_AgentBase[Conversation]):
         finally:
             self._busy.release()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -316,7 +316,7 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
         finally:
             self._is_busy = False
 
-    async def __aenter__(self) -> Any:
+    async def __aenter__(self) -> Self:
         await self.open()
         return self
 

@@ -24,7 +24,7 @@ from .limits import Limits
 from .shrink_settings import ShrinkSettings
 from .sub_agents import SubAgent
 from .tool_calls import Approve
-from .tools import Tool, tools_of
+from .tools import Tool, ToolSource, tools_of
 
 if TYPE_CHECKING:
     from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
@@ -205,13 +205,13 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         """Set the system prompt."""
         return self._with(system=validate.text("The system prompt", text))
 
-    def add_tool(self, tool: Tool | Callable[..., object]) -> AgentBuilder:
+    def add_tool(self, tool: Tool | ToolSource) -> AgentBuilder:
         """Add a tool: a Tool, or a function with types and a docstring. Raises BadSetting if the name is taken."""
         return self.add_tools(tool)
 
-    def add_tools(self, *tools: Tool | Callable[..., object] | Iterable[Tool | Callable[..., object]]) -> AgentBuilder:
+    def add_tools(self, *tools: Tool | ToolSource | Iterable[Tool | ToolSource]) -> AgentBuilder:
         """Add several tools, or lists of them: `add_tools(*files("."), search("."))`."""
-        added: list[Tool | Callable[..., object]] = []
+        added: list[Tool | ToolSource] = []
         for item in tools:
             added += [item] if isinstance(item, Tool) or not isinstance(item, Iterable) else item
         return replace(self, tools=tools_of([*self.tools, *added]))

@@ -25,7 +25,7 @@ from .limits import Limits, check_lock_timeout
 from .lock import LOCK_TIMEOUT
 from .sub_agents import SubAgent, SubAgentConfig, by_name, delegating_tool, inherited_values, within
 from .tool_calls import Approve, ToolSettings
-from .tools import Tool, tools_of
+from .tools import Tool, ToolSource, tools_of
 
 __all__ = [
     "BUSY",
@@ -173,7 +173,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         name: str,
         description: str,
         system: object,
-        tools: Iterable[Tool | Callable[..., object]],
+        tools: Iterable[Tool | ToolSource],
         sub_agents: Iterable[SubAgent],
         result_lease: Lease | None,
         limits: Limits | None,

@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ..conversation import validate
 from ..core.stamps import Lease
@@ -29,7 +29,7 @@ from .resources import Resources, Session
 from .step_loop import StepLoop
 from .sub_agents import SubAgent, by_name
 from .tool_calls import Approve
-from .tools import Tool
+from .tools import Tool, ToolSource
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation
@@ -49,7 +49,7 @@ class _LoopAgentBase:
         name: str = "agent",
         description: str = "",
         instructions: str = "",
-        actions: Iterable[Tool | Callable[..., object]] = (),
+        actions: Iterable[Tool | ToolSource] = (),
         sub_agents: Sequence[SubAgent] = (),
         conversation: str = "",
         limits: Limits | None = None,
@@ -222,7 +222,7 @@ class LoopAgent(_LoopAgentBase):
         for resource in self._closed_with_it:
             resource.close()
 
-    def __enter__(self) -> LoopAgent:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -287,7 +287,7 @@ class AsyncLoopAgent(_LoopAgentBase):
         for resource in self._closed_with_it:
             await call_async(resource.close)
 
-    async def __aenter__(self) -> AsyncLoopAgent:
+    async def __aenter__(self) -> Self:
         await self.open()
         return self
 

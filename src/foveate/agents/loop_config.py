@@ -29,7 +29,7 @@ from .events import LifecycleListener
 from .limits import Limits, check_lock_timeout
 from .sub_agents import SubAgentConfig, inherited_values, within
 from .tool_calls import Approve, ToolSettings
-from .tools import Tool, tools_of
+from .tools import Tool, ToolSource, tools_of
 
 __all__ = ["SHIPPED_TEMPLATE", "Helper", "LoopConfig", "actions_of", "system_prompt"]
 
@@ -140,7 +140,7 @@ def _check_keywords(class_name: str, options: Mapping[str, Any]) -> None:
             raise TypeError(f"{class_name}() got an unexpected keyword argument {name!r}.{suggest(name, KEYWORDS)}")
 
 
-def actions_of(actions: Iterable[Tool | Callable[..., object]], plugins: object) -> dict[str, Tool]:
+def actions_of(actions: Iterable[Tool | ToolSource], plugins: object) -> dict[str, Tool]:
     """Return actions by name, with those of plugins. Raises BadSetting for values that are no actions."""
     if isinstance(actions, str | Mapping) or not isinstance(actions, Iterable):
         raise BadSetting(f"actions= must be a list of functions and Tools, not {actions!r:.60}.")
