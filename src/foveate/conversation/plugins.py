@@ -56,8 +56,10 @@ class Plugin(Protocol):
     policies that run before those of the conversation, unless the policy is `off`.
     """
 
-    name: str
-    """Heading of what it adds, and its name in the journal and in settings."""
+    @property
+    def name(self) -> str:
+        """Heading of what it adds, and its name in the journal and in settings."""
+        ...
 
     def __call__(self, content: tuple[Part, ...], /) -> Additions | Awaitable[Additions]:
         """Return what to add to a message with this content. None: nothing.

@@ -18,8 +18,10 @@ __all__ = ["Source", "StoredConversations"]
 class Source(Protocol):
     """Some conversations. A server reads these and no others."""
 
-    has_views: bool
-    """Whether foveate makes what the model sees: then there is a status, and messages may be pinned and erased."""
+    @property
+    def has_views(self) -> bool:
+        """Whether foveate makes what the model sees: then there is a status, and messages may be pinned and erased."""
+        ...
 
     def names(self) -> Sequence[str]:
         """Return the names of the conversations. The first one counts where a call names none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from ..errors import BadSetting
 from .store import (
@@ -54,6 +54,12 @@ class _Completed:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._store.close()
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -19,8 +19,10 @@ __all__ = ["Format", "Rendered", "RenderedCache"]
 class Format(Protocol):
     """Converts between messages and a provider's wire format. Pure: SDK objects are read through `model_dump`."""
 
-    name: str
-    """The name, such as `anthropic`."""
+    @property
+    def name(self) -> str:
+        """The name, such as `anthropic`."""
+        ...
 
     def group(self, items: Sequence[object]) -> Sequence[object]:
         """Return a caller's list, with the items that form one message together as one item that `parse` reads."""

@@ -15,10 +15,15 @@ __all__ = ["Cost", "CostOf", "Delta", "Gatherer", "Model", "StreamEnd", "Streami
 class Model(Protocol):
     """Sends a rendered request to a provider and waits for the response."""
 
-    name: str
-    """Its name in receipts, for example `anthropic:claude-haiku-4-5`."""
-    format: str
-    """The name of its wire format, such as `anthropic`."""
+    @property
+    def name(self) -> str:
+        """Its name in receipts, for example `anthropic:claude-haiku-4-5`."""
+        ...
+
+    @property
+    def format(self) -> str:
+        """The name of its wire format, such as `anthropic`."""
+        ...
 
     def complete(self, body: Mapping[str, Any]) -> object | Awaitable[object]:
         """Return the response to a request, for `Format.parse_reply`. `body`: from `Format.prompt`, without the model's
@@ -89,11 +94,8 @@ CostOf = Callable[[str], Cost | None]
 
 
 class TokenCounter(Protocol):
-    """Counts, or estimates, tokens of text."""
+    """Counts, or estimates, tokens of text: a function, or an object that is called like one."""
 
-    name: str
-    """The name of the counter."""
-
-    def __call__(self, text: str) -> int:
+    def __call__(self, text: str, /) -> int:
         """Return the number of tokens of a text."""
         ...

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 from msgspec.structs import replace
 
@@ -381,7 +381,15 @@ class HasCatalog(Protocol):
 class Database(
     Store, SavesViews, Lists, Releases, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog, Protocol
 ):
-    """A store with all capabilities, such as each of foveate's own."""
+    """A store with all capabilities, such as each of foveate's own. A `with` block closes it."""
+
+    def __enter__(self) -> Self:
+        """Return the store itself."""
+        ...
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the store."""
+        ...
 
 
 def append(store: Store, head: Head, rows: Sequence[StoredMessage], *, owner: str = "") -> Head:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Self
 
 from msgspec.structs import replace
 
@@ -455,7 +456,7 @@ class MemoryStore(MemoryCatalog):
     def close(self) -> None:
         self._open = False
 
-    def __enter__(self) -> MemoryStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
