@@ -64,7 +64,7 @@ def get_model(
     if name == DEMO:
         from .demo import demo_model
 
-        return demo_model()
+        return demo_model(asynchronous=asynchronous)
     if not isinstance(name, str) or not is_model_name(name):
         raise BadSetting(
             f"Model {name!r:.80} is unknown.{suggest_model(str(name)[:80])} Write PROVIDER:MODEL, with one of these "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Any
@@ -21,7 +21,7 @@ from ..core.stamps import Usage
 from ..errors import BadSetting
 from ..formats import get_format
 from ..ports import Delta, StreamEnd
-from ..ports.reply_streams import JoinedPieces, ReplyStream
+from ..ports.reply_streams import AsyncReplyStream, JoinedPieces, ReplyStream
 from .demo_replies import answer_to
 from .demo_request import ToolSet
 
@@ -33,11 +33,13 @@ WINDOW = 16_000
 """Tokens. The window is small, so that a conversation soon outgrows it."""
 
 
-def demo_model(format: str = "openai", *, pace: float = 0.0, window: int = WINDOW) -> DemoModel:
+def demo_model(
+    format: str = "openai", *, pace: float = 0.0, window: int = WINDOW, asynchronous: bool = False
+) -> DemoModel:
     """Return a model that needs neither a key nor a network, in the format `openai` or `anthropic`.
 
     `pace`: the delay between two pieces of a streamed answer, in seconds. `window`: the largest prompt that it accepts,
-    in tokens. Raises BadSetting.
+    in tokens. `asynchronous`: the answers are awaitable. Raises BadSetting.
     """
     if format not in _FORMATS:
         raise BadSetting(f"Format of the demo must be {' or '.join(_FORMATS)}, not {format!r:.60}.")
@@ -45,7 +47,7 @@ def demo_model(format: str = "openai", *, pace: float = 0.0, window: int = WINDO
         raise BadSetting(f"pace= must be a number of seconds from 0 to 10, not {pace!r:.60}.")
     if type(window) is not int or window < 1:
         raise BadSetting(f"window= must be a whole number of tokens above 0, not {window!r:.60}.")
-    return DemoModel(format, pace, window)
+    return DemoModel(format, pace, window, asynchronous=asynchronous)
 
 
 class PromptTooLong(ValueError):
@@ -65,40 +67,63 @@ class DemoModel:
     rest as new.
     """
 
-    def __init__(self, format: str = "openai", pace: float = 0.0, window: int = WINDOW) -> None:
-        self.name = "demo"
-        self.format, self.pace, self.window = format, pace, window
+    def __init__(
+        self, format: str = "openai", pace: float = 0.0, window: int = WINDOW, *, asynchronous: bool = False
+    ) -> None:
+        self.name: str = "demo"
+        self.format: str = format
+        self.pace: float = pace
+        self.window: int = window
+        self.asynchronous: bool = asynchronous
+        """Whether callers await `complete` and iterate over `stream` with `async for`."""
         self._before: list[str] = []
         """The last request in pieces, as a provider's cache would hold it."""
 
-    def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the response to a request, as plain values.
+    def complete(self, body: Mapping[str, Any]) -> Any:
+        """Return the response to a request, as plain values; as an awaitable if the model is asynchronous.
 
         Raises PromptTooLong for a request that is larger than the window, and BadMessage for one that it cannot read.
         """
+        if self.asynchronous:
+            return self._complete_async(body)
         return self._response(*self._answer(body))
 
-    def stream(self, body: Mapping[str, Any]) -> ReplyStream:
-        """Yield the response word by word, and finally all of it."""
+    def stream(self, body: Mapping[str, Any]) -> Any:
+        """Yield the response word by word, and finally all of it. The iterator is asynchronous if the model is."""
         arrived = JoinedPieces(self.format)
+        if self.asynchronous:
+            return AsyncReplyStream(self._stream_async(body, arrived), arrived.partial)
         return ReplyStream(self._stream(body, arrived), arrived.partial)
 
-    def close(self) -> None:
-        """Do nothing; other models close their connections here."""
+    def close(self) -> Any:
+        """Do nothing; other models close their connections here. Returns an awaitable if the model is asynchronous."""
+        return _done() if self.asynchronous else None
+
+    async def _complete_async(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._response(*self._answer(body))
 
     def _stream(self, body: Mapping[str, Any], arrived: JoinedPieces) -> Generator[Delta | StreamEnd]:
+        for piece in self._parts(body, arrived):
+            yield piece
+            if self.pace and isinstance(piece, Delta):
+                time.sleep(self.pace)
+
+    async def _stream_async(self, body: Mapping[str, Any], arrived: JoinedPieces) -> AsyncGenerator[Delta | StreamEnd]:
+        import asyncio
+
+        for piece in self._parts(body, arrived):
+            yield piece
+            if self.pace and isinstance(piece, Delta):
+                await asyncio.sleep(self.pace)
+
+    def _parts(self, body: Mapping[str, Any], arrived: JoinedPieces) -> Iterator[Delta | StreamEnd]:
         message, usage, mark = self._answer(body)
         pieces = [Delta("text", piece) for piece in _PIECE.findall(message.text)]
         pieces += [Delta("call", call.arguments, call.name) for call in message.calls]
         for piece in pieces:
             arrived.add(piece)
             yield piece
-            self._wait()
         yield StreamEnd(self._response(message, usage, mark))
-
-    def _wait(self) -> None:
-        if self.pace:
-            time.sleep(self.pace)
 
     def _answer(self, body: Mapping[str, Any]) -> tuple[Message, Usage, str]:
         """Return the reply to a request, its usage, and an id unique to the request."""
@@ -118,6 +143,10 @@ class DemoModel:
     def _response(self, message: Message, usage: Usage, mark: str) -> dict[str, Any]:
         written = _anthropic if self.format == "anthropic" else _openai
         return written(message, usage, mark)
+
+
+async def _done() -> None:
+    """Return at once."""
 
 
 def _pieces(body: Mapping[str, Any]) -> Iterator[Any]:
