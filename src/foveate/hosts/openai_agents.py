@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agents import Agent, FunctionTool, Handoff, RunConfig, RunHooks, ToolOutputImage, ToolOutputText, handoff
 from agents.run_config import CallModelData, ModelInputData
@@ -20,6 +20,9 @@ from ..core.stamps import Usage
 from ..errors import BadInput
 from .host import EXPAND, Host, ModelCall, logged, tool_definition, usage_of_totals
 
+if TYPE_CHECKING:
+    from agents.memory import SessionSettings
+
 __all__ = ["FoveateSession"]
 
 _FORMAT: Final = "openai_responses"
@@ -28,7 +31,7 @@ _FORMAT: Final = "openai_responses"
 class FoveateSession(RunHooks[Any]):
     """Keeps every item of a conversation, and shows the model what fits its window."""
 
-    session_settings = None
+    session_settings: SessionSettings | None = None
     """Settings of the SDK for this session."""
 
     def __init__(self, session_id: str, store: Any = "memory:", **options: Any) -> None:

@@ -16,17 +16,31 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from ..errors import BadSetting, MissingExtra
 from ..requests import CONVERSATION_HEADER, WireRequest, beta_header
 from .sdk_requests import SdkRequests
+
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
 
 __all__ = ["async_http_client", "conversation", "http_client"]
 
 _name: ContextVar[str] = ContextVar("foveate_conversation", default="")
 
 Library = Literal["httpx", "httpx2"]
+
+
+@overload
+def http_client(
+    *, library: Literal["httpx2"] = "httpx2", transport: httpx2.BaseTransport | None = None, **options: Any
+) -> httpx2.Client: ...
+@overload
+def http_client(
+    *, library: Literal["httpx"], transport: httpx.BaseTransport | None = None, **options: Any
+) -> httpx.Client: ...
 
 
 def http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
@@ -40,6 +54,16 @@ def http_client(*, library: Library = "httpx2", transport: Any = None, **options
     kind = _subclass(_Transport, httpx.BaseTransport)
     sender = kind(httpx, SdkRequests({"expand": None, **options}), transport or httpx.HTTPTransport())
     return httpx.Client(transport=sender, timeout=httpx.Timeout(600, connect=5))
+
+
+@overload
+def async_http_client(
+    *, library: Literal["httpx2"] = "httpx2", transport: httpx2.AsyncBaseTransport | None = None, **options: Any
+) -> httpx2.AsyncClient: ...
+@overload
+def async_http_client(
+    *, library: Literal["httpx"], transport: httpx.AsyncBaseTransport | None = None, **options: Any
+) -> httpx.AsyncClient: ...
 
 
 def async_http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
