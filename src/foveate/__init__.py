@@ -43,6 +43,7 @@ from .version import __version__ as __version__
 
 if _typing.TYPE_CHECKING:
     from . import expand as expand
+    from . import ops as ops
     from . import plugins as plugins
     from . import policies as policies
     from . import rules as rules
@@ -129,10 +130,12 @@ _LAZY_MODULES = ("expand", "ops", "plugins", "policies", "rules", "summarizers",
 """Public modules that are imported at the first use."""
 
 
-def __getattr__(name: str) -> object:
-    if name in _LAZY_MODULES:
-        return _import_module(f".{name}", __name__)
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_import_module(_LAZY[name], __name__), name)
-    return value
+if not _typing.TYPE_CHECKING:  # A type checker then reports names that do not exist.
+
+    def __getattr__(name: str) -> object:
+        if name in _LAZY_MODULES:
+            return _import_module(f".{name}", __name__)
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(_import_module(_LAZY[name], __name__), name)
+        return value

@@ -41,9 +41,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "AsyncConversation":
-        from .aio import AsyncConversation
+if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
 
-        return AsyncConversation
-    raise AttributeError(name)
+    def __getattr__(name: str) -> Any:
+        if name == "AsyncConversation":
+            from .aio import AsyncConversation
+
+            return AsyncConversation
+        raise AttributeError(name)

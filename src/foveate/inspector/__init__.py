@@ -14,18 +14,20 @@ if TYPE_CHECKING:
 __all__ = ["Access", "build_app"]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, because the pages need the extra `inspect`."""
-    if name == "Access":
-        from .access import Access
+if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
 
-        return Access
-    if name == "build_app":
-        from ..errors import MissingExtra
+    def __getattr__(name: str) -> Any:
+        """Import a name on first use, because the pages need the extra `inspect`."""
+        if name == "Access":
+            from .access import Access
 
-        try:
-            from .app import build_app
-        except ModuleNotFoundError as error:
-            raise MissingExtra("The inspector", "inspect") from error
-        return build_app
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return Access
+        if name == "build_app":
+            from ..errors import MissingExtra
+
+            try:
+                from .app import build_app
+            except ModuleNotFoundError as error:
+                raise MissingExtra("The inspector", "inspect") from error
+            return build_app
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

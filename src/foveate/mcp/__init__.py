@@ -12,22 +12,24 @@ if TYPE_CHECKING:
 __all__ = ["SessionFiles", "Source", "StoredConversations", "build_server"]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, because the server needs the package `mcp`."""
-    if name == "build_server":
-        from ..errors import MissingExtra
+if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
 
-        try:
-            from .server import build_server
-        except ImportError as error:
-            raise MissingExtra("An MCP server", "mcp") from error
-        return build_server
-    if name == "SessionFiles":
-        from .session_files import SessionFiles
+    def __getattr__(name: str) -> Any:
+        """Import a name on first use, because the server needs the package `mcp`."""
+        if name == "build_server":
+            from ..errors import MissingExtra
 
-        return SessionFiles
-    if name in ("Source", "StoredConversations"):
-        from . import sources
+            try:
+                from .server import build_server
+            except ImportError as error:
+                raise MissingExtra("An MCP server", "mcp") from error
+            return build_server
+        if name == "SessionFiles":
+            from .session_files import SessionFiles
 
-        return getattr(sources, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return SessionFiles
+        if name in ("Source", "StoredConversations"):
+            from . import sources
+
+            return getattr(sources, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["archive", "retention", "worker"]
 
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:  # Imported when it is used: the worker needs the extra `worker`.
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
+
+    def __getattr__(name: str) -> Any:
+        if name in __all__:  # Imported when it is used: the worker needs the extra `worker`.
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -33,8 +33,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, because a row of figures needs neither readers nor processes."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
+
+    def __getattr__(name: str) -> Any:
+        """Import a name on first use, because a row of figures needs neither readers nor processes."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)

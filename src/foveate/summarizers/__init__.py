@@ -77,8 +77,10 @@ _LAZY = {
 """Names that are imported at the first use: settings need only the names of summarizers."""
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_LAZY[name], __name__), name)
-    return value
+if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
+
+    def __getattr__(name: str) -> object:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_LAZY[name], __name__), name)
+        return value

@@ -10,14 +10,16 @@ if TYPE_CHECKING:
 __all__ = ["instrument"]
 
 
-def __getattr__(name: str) -> Any:
-    """Import `instrument` on first use, because it needs the package `opentelemetry-api`."""
-    if name != "instrument":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ..errors import MissingExtra
+if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
 
-    try:
-        from .otel import instrument
-    except ImportError as error:
-        raise MissingExtra("Telemetry", "otel") from error
-    return instrument
+    def __getattr__(name: str) -> Any:
+        """Import `instrument` on first use, because it needs the package `opentelemetry-api`."""
+        if name != "instrument":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ..errors import MissingExtra
+
+        try:
+            from .otel import instrument
+        except ImportError as error:
+            raise MissingExtra("Telemetry", "otel") from error
+        return instrument

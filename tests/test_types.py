@@ -1,0 +1,275 @@
+"""Types of the public API, as a user's program has them: mypy checks this file in `make types`, and pytest runs it.
+
+`assert_type` compares what mypy infers. A comment `type: ignore` marks an error that mypy must report: it reports the
+comment itself if there is no such error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+import pytest
+
+import foveate
+from foveate import (
+    AgentBuilder,
+    AsyncChatAgent,
+    AsyncLoopAgent,
+    ChatAgent,
+    LoopAgent,
+    Options,
+    ReActAgent,
+    open_conversation,
+    open_model,
+    open_store,
+)
+from foveate.errors import BadSetting
+from foveate.ports import (
+    Changes,
+    Database,
+    Delta,
+    Finding,
+    Head,
+    Model,
+    StoredMessage,
+    StreamEnd,
+    TokenCounter,
+    complete,
+)
+from foveate.stores.memory import MemoryStore
+from foveate.testing import ScriptedModel, say
+from foveate.types import Part
+
+WINDOW = 50_000
+
+
+# ------------------------------------------------------------------------------------------------------- with blocks
+
+
+class Guide(ChatAgent):
+    """An agent of a user's own class."""
+
+    def guide(self) -> str:
+        return self.send("Where to?").text
+
+
+def test_a_with_block_keeps_the_class_of_an_agent() -> None:
+    with ChatAgent("demo") as chat:
+        assert_type(chat, ChatAgent)
+    with ReActAgent("demo") as react:
+        assert_type(react, ReActAgent)
+    with LoopAgent("demo") as loop:
+        assert_type(loop, LoopAgent)
+    with Guide(ScriptedModel(["North."]), window=WINDOW) as guide:
+        assert assert_type(guide, Guide).guide() == "North."
+
+
+def test_an_async_with_block_keeps_the_class_of_an_agent() -> None:
+    async def talk() -> str:
+        async with AsyncLoopAgent("demo") as loop:
+            assert_type(loop, AsyncLoopAgent)
+        async with AsyncChatAgent(ScriptedModel(["North."]), window=WINDOW) as chat:
+            return (await assert_type(chat, AsyncChatAgent).send("Where to?")).text
+
+    assert asyncio.run(talk()) == "North."
+
+
+def test_a_with_block_closes_the_store_of_a_url() -> None:
+    with open_store("memory:") as store:
+        assert assert_type(store, Database).names("") == []
+    with pytest.raises(foveate.StoreError):
+        store.names("")
+
+
+class OwnStore:
+    """A store with the least that a conversation needs, in front of another one."""
+
+    def __init__(self) -> None:
+        self._inner = MemoryStore()
+        self.is_closed = False
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
+        return self._inner.open(tenant, name, create=create)
+
+    def extend(self, head: Head, make: Callable[[Changes], Sequence[StoredMessage]], *, owner: str = "") -> Changes:
+        return self._inner.extend(head, make, owner=owner)
+
+    def changes(self, head: Head) -> Changes:
+        return self._inner.changes(head)
+
+    def commit(self, head: Head, record: foveate.core.edits.Record, record_id: str) -> Head:
+        return self._inner.commit(head, record, record_id)
+
+    def messages(self, head: Head, first: int, last: int) -> list[StoredMessage]:
+        return self._inner.messages(head, first, last)
+
+    def get_many(self, head: Head, positions: Sequence[int]) -> list[StoredMessage]:
+        return self._inner.get_many(head, positions)
+
+    def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
+        return self._inner.locate(head, ids)
+
+    def records(self, head: Head, after: int = 0) -> list[tuple[str, foveate.core.edits.Record]]:
+        return self._inner.records(head, after)
+
+    def fork(self, head: Head, name: str, position: int, number: int) -> Head:
+        return self._inner.fork(head, name, position, number)
+
+    def names(self, tenant: str) -> list[str]:
+        return self._inner.names(tenant)
+
+    def verify(self, head: Head) -> list[Finding]:
+        return self._inner.verify(head)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_with_block_closes_a_completed_store() -> None:
+    own = OwnStore()
+    with complete(own) as store, open_conversation("a", store=store, window=WINDOW) as chat:
+        chat.append("hi")
+        assert [message.message.text for message in chat.history()] == ["hi"]
+        assert not own.is_closed
+    assert own.is_closed
+
+
+# --------------------------------------------------------------------------------------------------- users' own parts
+
+
+class SearchTool:
+    """An object with `invoke`, as docs/guides/agents.md describes it."""
+
+    name = "search"
+    description = "Search the web."
+
+    def invoke(self, query: str) -> str:
+        return f"3 pages about {query}"
+
+
+def test_an_object_with_invoke_is_a_tool() -> None:
+    with ChatAgent("demo", tools=[SearchTool()]), LoopAgent("demo", actions=[SearchTool()]):
+        pass
+    tools = AgentBuilder().add_tool(SearchTool()).tools + AgentBuilder().add_tools([SearchTool()]).tools
+    assert [tool.name for tool in tools] == ["search", "search"]
+
+
+def test_a_function_counts_tokens_under_any_parameter_name() -> None:
+    def count(words: str) -> int:
+        return len(words.split())
+
+    counter: TokenCounter = count
+    with open_conversation("a", window=WINDOW, options=Options(counter=counter)) as chat:
+        chat.append("one two three")
+        few = chat.view.tokens
+        chat.append("four " * 100)
+        assert chat.view.tokens - few >= 100
+
+
+@dataclass(frozen=True)
+class FrozenModel:
+    name: str
+    format: str = "openai"
+
+    def complete(self, body: Mapping[str, Any]) -> object:
+        return {"choices": [{"message": {"role": "assistant", "content": "North."}}]}
+
+
+class ModelOfProperties:
+    @property
+    def name(self) -> str:
+        return "own"
+
+    @property
+    def format(self) -> str:
+        return "openai"
+
+    def complete(self, body: Mapping[str, Any]) -> object:
+        return FrozenModel("own").complete(body)
+
+
+@pytest.mark.parametrize("model", [FrozenModel("own"), ModelOfProperties()])
+def test_a_model_with_fields_that_cannot_be_set_answers(model: Model) -> None:
+    models: list[Model] = [FrozenModel("own"), ModelOfProperties()]
+    assert {each.name for each in models} == {"own"}
+    with ChatAgent(model, window=WINDOW) as agent:
+        assert agent.send("Where to?").text == "North."
+
+
+@dataclass(frozen=True)
+class FrozenPlugin:
+    name: str
+
+    def __call__(self, content: Sequence[Part]) -> str:
+        return f"{len(content)} part"
+
+
+def test_a_plugin_with_a_name_that_cannot_be_set_adds_content() -> None:
+    with open_conversation("a", window=WINDOW, plugins=[FrozenPlugin("counter")]) as chat:
+        chat.append("hi")
+        assert "1 part" in chat.view.entries[0].message.text
+
+
+# ------------------------------------------------------------------------------------------------------------- models
+
+
+def test_every_asynchronous_model_is_awaited() -> None:
+    async def ask() -> list[object]:
+        model = open_model("demo", asynchronous=True)
+        body = {"messages": [{"role": "user", "content": "hi"}]}
+        reply = await model.complete(body)
+        pieces = [piece async for piece in model.stream(body)]
+        texts = "".join(piece.text for piece in pieces if isinstance(piece, Delta))
+        end = pieces[-1]
+        assert isinstance(end, StreamEnd)
+        assert texts == reply["choices"][0]["message"]["content"]
+        return [await model.close()]
+
+    assert asyncio.run(ask()) == [None]
+
+
+# -------------------------------------------------------------------------------------------------------- module names
+
+
+def test_names_that_no_module_has_are_errors_for_type_checkers() -> None:
+    import foveate.agents
+    import foveate.conversation
+    import foveate.inspector
+    import foveate.mcp
+    import foveate.replay
+    import foveate.telemetry
+
+    with pytest.raises(AttributeError):
+        _ = foveate.open_conversatoin  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.agents.ChatAgnet  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.conversation.AsyncConversatoin  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.inspector.biuld_app  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.mcp.biuld_server  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.ops.retentoin  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.policies.folds_all  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.replay.reply  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.summarizers.chached  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        _ = foveate.telemetry.instrumnet  # type: ignore[attr-defined]
+
+
+def test_each_module_of_ops_is_reached_from_the_package() -> None:
+    with open_store("memory:") as store:
+        assert list(foveate.ops.retention.age_tenant(store, {"all": "30 days"})) == []
+
+
+def test_a_scripted_reply_is_a_message() -> None:
+    assert_type(say("hi"), foveate.Message)
+    with pytest.raises(BadSetting):
+        open_model("nonsense")
