@@ -56,6 +56,11 @@ class Access(Struct, frozen=True, kw_only=True):
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
     """The key of the tokens in forms. Several processes that serve the same pages need the same one."""
 
+    def __repr__(self) -> str:
+        """Return the settings without keys."""
+        facts = f"{len(self.tokens)} tokens, tenant={self.tenant!r}, is_read_only={self.is_read_only}"
+        return f"<Access: {facts}>"
+
     def form_token(self, tenant: str) -> str:
         """Return the token that the forms of a tenant's pages contain."""
         return hmac.new(self.secret.encode(), f"form {tenant}".encode(), "sha256").hexdigest()

@@ -13,6 +13,7 @@ import msgspec
 
 from ..errors import BadSetting
 from ..requests.access import token_key
+from ..stores import without_password
 
 __all__ = ["LEAST_TOKEN", "TOKEN", "ProxySettings", "read_tokens", "upstreams_of"]
 
@@ -60,6 +61,11 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Key of the forms in the pages under `/foveate/`, the same for all workers."""
     counters: str = ""
     """Folder in which several workers count. "": the only worker counts in its memory."""
+
+    def __repr__(self) -> str:
+        """Return the settings without keys and passwords."""
+        shown = {**msgspec.structs.asdict(self), "store": without_password(self.store), "tokens": len(self.tokens)}
+        return f"<ProxySettings: {', '.join(f'{name}={shown[name]!r}' for name in shown if name != 'secret')}>"
 
     def to_environment(self) -> None:
         """Store the settings in the environment, for the workers that this process starts."""
