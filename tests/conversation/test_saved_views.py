@@ -287,7 +287,7 @@ def test_entry_whose_message_is_not_decoded_prints_as_a_plain_one() -> None:
     chat._agent.save_snapshot()
     entry, packed = opened(store).view.entries[3:5]
     assert repr(entry) == repr(chat.view.entries[3])
-    assert repr(packed).startswith("Entry(")
+    assert repr(packed).startswith("<Entry m5 ")
 
 
 def test_summaries_of_a_saved_view_are_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:

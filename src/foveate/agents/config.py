@@ -194,7 +194,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         validate.text("description=", description)
         name = name or kind.default_name
         _check_conversation(kind, conversation, conversation_options)
-        validate.has_methods("tools=", tools, ("__iter__",), "a list of functions and Tools")
+        tools = tools_of(tools)
         helpers = by_name(sub_agents)
         plugins = plugin_tools(checked_plugins(conversation_options.get("plugins", ())))
         all_tools = tools_of([*tools, *plugins, *map(delegating_tool, helpers.values())])

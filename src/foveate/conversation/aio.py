@@ -290,6 +290,7 @@ class AsyncConversation:
     @overload
     async def expand(self, handle: str | int, *, pattern: str) -> Excerpt: ...
 
+    @wraps(Conversation.expand)
     async def expand(self, handle: str | int, **options: Any) -> Message | Excerpt:
         """See `Conversation.expand`."""
         return await self._run(partial(self.sync.expand, handle, **options))

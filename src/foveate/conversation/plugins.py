@@ -76,7 +76,17 @@ Function = Callable[[tuple[Part, ...]], Additions | Awaitable[Additions]]
 
 
 @overload
-def plugin(function: Function, /) -> Plugin: ...
+def plugin(
+    function: Function,
+    /,
+    *,
+    name: str | None = None,
+    display: bool = True,
+    save: bool | int = False,
+    after_tools: bool = False,
+    tools: Sequence[object] = (),
+    policies: Sequence[Policy] = (),
+) -> Plugin: ...
 @overload
 def plugin(
     *,

@@ -102,6 +102,9 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         facts = [f"{self.tokens:,} tokens", *([f"shrunk by {by}"] if by else []), *(["pinned"] if self.pins else [])]
         return f"{name} {subject}: {', '.join(facts)}"
 
+    def __repr__(self) -> str:
+        return f"<Entry {self}>"  # Its message would fill the screen.
+
     @property
     def handle(self) -> str:
         """Return the short stable name that `expand` takes: `m12` is the twelfth message of the conversation."""
