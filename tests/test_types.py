@@ -7,8 +7,13 @@ comment itself if there is no such error.
 from __future__ import annotations
 
 import asyncio
+import inspect
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, assert_type
 
 import pytest
@@ -27,6 +32,7 @@ from foveate import (
     open_store,
 )
 from foveate.errors import BadSetting
+from foveate.inspector import Access
 from foveate.ports import (
     Changes,
     Database,
@@ -39,11 +45,13 @@ from foveate.ports import (
     TokenCounter,
     complete,
 )
+from foveate.proxy import ProxySettings
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, say
 from foveate.types import Part
 
 WINDOW = 50_000
+PATH = {"PYTHONPATH": str(Path(foveate.__file__).parent.parent)}
 
 
 # ------------------------------------------------------------------------------------------------------- with blocks
@@ -213,6 +221,11 @@ def test_a_plugin_with_a_name_that_cannot_be_set_adds_content() -> None:
         assert "1 part" in chat.view.entries[0].message.text
 
 
+def test_a_function_becomes_a_plugin_with_options_in_one_call() -> None:
+    notes = foveate.plugin(lambda content: "a note", name="notes", save=True)
+    assert assert_type(notes, foveate.Plugin).name == "notes"
+
+
 # ------------------------------------------------------------------------------------------------------------- models
 
 
@@ -264,6 +277,25 @@ def test_names_that_no_module_has_are_errors_for_type_checkers() -> None:
         _ = foveate.telemetry.instrumnet  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("foveate", "ChatAgent"),
+        ("foveate", "policies"),
+        ("foveate.agents", "ToolFailed"),
+        ("foveate.inspector", "build_app"),
+        ("foveate.mcp", "build_server"),
+        ("foveate.replay", "replay"),
+        ("foveate.summarizers", "cached"),
+        ("foveate.telemetry", "instrument"),
+    ],
+)
+def test_dir_lists_names_that_are_imported_on_first_use(module: str, name: str) -> None:
+    code = f"import {module} as module; print({name!r} in dir(module))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **PATH})
+    assert done.stdout == "True\n"
+
+
 def test_each_module_of_ops_is_reached_from_the_package() -> None:
     with open_store("memory:") as store:
         assert list(foveate.ops.retention.age_tenant(store, {"all": "30 days"})) == []
@@ -273,3 +305,49 @@ def test_a_scripted_reply_is_a_message() -> None:
     assert_type(say("hi"), foveate.Message)
     with pytest.raises(BadSetting):
         open_model("nonsense")
+
+
+# ------------------------------------------------------------------------------------------------------ printed values
+
+
+def test_an_entry_prints_one_line_in_a_list() -> None:
+    with open_conversation("a", window=WINDOW) as chat:
+        chat.append("words " * 1_000)
+        (entry,) = chat.view
+        assert repr([entry]) == f"[<Entry {entry}>]"
+        assert len(repr(entry)) < 80
+
+
+def test_printed_settings_of_servers_hold_no_keys_and_no_password() -> None:
+    access = Access(tokens={"key of a token": "ann"}, secret="secret key")
+    proxy = ProxySettings(
+        store="postgresql://ann:hunter2@db/chats", tokens={"key of a token": "ann"}, secret="secret key"
+    )
+    assert repr(access) == "<Access: 1 tokens, tenant='', is_read_only=False>"
+    for text in (repr(access), repr(proxy), str(proxy)):
+        assert [word for word in ("secret key", "hunter2", "key of a token") if word in text] == []
+    assert "postgresql://ann:***@db/chats" in repr(proxy)
+
+
+# --------------------------------------------------------------------------------------------------------- signatures
+
+
+def test_the_async_side_has_the_signatures_of_the_sync_side() -> None:
+    for sync, other in (
+        (foveate.Conversation, foveate.AsyncConversation),
+        (foveate.ChatAgent, foveate.AsyncChatAgent),
+        (foveate.ReActAgent, foveate.AsyncReActAgent),
+        (foveate.LoopAgent, foveate.AsyncLoopAgent),
+    ):
+        methods = {name for name in vars(sync) if callable(getattr(sync, name)) and not name.startswith("_")}
+        assert {name: parameters(sync, name) for name in methods} == {name: parameters(other, name) for name in methods}
+
+
+def parameters(kind: type, name: str) -> list[tuple[str, object, object]]:
+    found = inspect.signature(getattr(kind, name)).parameters.values()
+    return [(parameter.name, parameter.kind, parameter.default) for parameter in found]
+
+
+def test_a_text_in_place_of_a_list_of_tools_is_named() -> None:
+    with pytest.raises(BadSetting, match="tools= must be a list of functions and Tools, not 'read'"):
+        ChatAgent("demo", tools="read")  # type: ignore[arg-type]

@@ -94,3 +94,7 @@ if not _typing.TYPE_CHECKING:  # A type checker then reports names that do not e
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = globals()[name] = getattr(_import_module(_MODULE_OF[name], __name__), name)
         return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -31,3 +31,7 @@ if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
                 raise MissingExtra("The inspector", "inspect") from error
             return build_app
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

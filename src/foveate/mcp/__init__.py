@@ -33,3 +33,7 @@ if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
 
             return getattr(sources, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """Retention and erasing for many conversations: one by name, all of a tenant, or all of a database.
 
-`Conversation.age` applies the rules to each one; conversations without old messages are not opened. Each erasure is a
-transaction of its own, and erased messages are skipped, so an interrupted call can be repeated.
+`Privacy.apply_retention` applies the rules to each one; conversations without old messages are not opened. Each erasure
+is a transaction of its own, and erased messages are skipped, so an interrupted call can be repeated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def age_conversation(
     dry_run: bool = False,
     clock: Clock | None = None,
 ) -> RetentionReport:
-    """Apply retention rules to one conversation, and return the result: see `Conversation.age`.
+    """Apply retention rules to one conversation, and return the result: see `Privacy.apply_retention`.
 
     `clock`: the time for the ages, by default that of this computer. Raises NoSuchConversation.
     """

@@ -22,7 +22,7 @@ def check_seen(
 ) -> None:
     """Raise ConflictError if a branch that shares messages of these spans of `head` has changed since it was `seen`.
 
-    See `Store.erase`.
+    See `Erases.erase`.
     """
     families, first, last = tree.branches(), dict[int, int](), dict[int, int]()
     for span in spans:

@@ -84,3 +84,7 @@ if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = globals()[name] = getattr(import_module(_LAZY[name], __name__), name)
         return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

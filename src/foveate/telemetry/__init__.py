@@ -23,3 +23,7 @@ if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
         except ImportError as error:
             raise MissingExtra("Telemetry", "otel") from error
         return instrument
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

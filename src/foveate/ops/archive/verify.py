@@ -141,7 +141,7 @@ def verify_all(store: Database, *, tenant: str | None = None, heads: Sequence[Sa
     All hashes are computed again, as `Store.verify` does, and every saved view is compared with its journal. Rows and
     names that lead nowhere, branches without a name, incomplete trees, and unreadable runs and catalogs are found too.
     `heads`: heads that were stored elsewhere; each conversation must still run through its heads. If no tenant is
-    named, the database also checks its own files (`Store.check_database`). Nothing is changed. Others may write
+    named, the database also checks its own files (`Audits.check_database`). Nothing is changed. Others may write
     meanwhile.
     """
     expected: dict[tuple[str, str], list[SavedHead]] = {}

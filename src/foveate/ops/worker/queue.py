@@ -161,11 +161,11 @@ def enqueue(
     transaction of this psycopg connection; the conversation need not exist before its commit.
 
     `compact`: as the policies require; with `now`, or with a `focus` for the summary, even if no policy requires it.
-    `number`: the newest edit that the caller knows (`chat.head.number`); nothing is done if a summary was written
+    `number`: the newest edit that the caller knows (`Receipt.last`); nothing is done if a summary was written
     since. `erase`: the messages of a `handle`, or the whole conversation; `who` and `reason` are recorded.
     `erase-tenant`: all conversations of the tenant. `vacuum`: remove erased data from the files. The conversation is ""
     for both. `age`: apply retention rules to a conversation or, with "", to all of the tenant; `ages` as for
-    `Conversation.age`, None: those of the worker.
+    `Privacy.apply_retention`, None: those of the worker.
 
     Raises BadSetting for wrong values and for arguments of another job, and StoreError if the database cannot be used.
     """
