@@ -31,6 +31,7 @@ from foveate import (
     open_model,
     open_store,
 )
+from foveate.digest import Digest, digest
 from foveate.errors import BadSetting
 from foveate.inspector import Access
 from foveate.ports import (
@@ -346,6 +347,12 @@ def test_the_async_side_has_the_signatures_of_the_sync_side() -> None:
 def parameters(kind: type, name: str) -> list[tuple[str, object, object]]:
     found = inspect.signature(getattr(kind, name)).parameters.values()
     return [(parameter.name, parameter.kind, parameter.default) for parameter in found]
+
+
+def test_a_cached_function_keeps_its_signature() -> None:
+    assert_type(digest(text="a short text", room=100), Digest)
+    with pytest.raises(TypeError):
+        digest("a short text", rooms=100)  # type: ignore[call-arg]
 
 
 def test_a_text_in_place_of_a_list_of_tools_is_named() -> None:

@@ -198,14 +198,14 @@ class AsyncConversation:
     """The same for asyncio: every method that touches the store is awaited. Made by `open_async_conversation`."""
 
     def __init__(self, sync: Conversation) -> None:
-        self.sync = sync
+        self.sync: Conversation = sync
         """The same conversation for synchronous code. Use it in threads other than that of the event loop."""
         self._session = sync._session
         self._lock = LoopLock()
         self._agent = AsyncAgentAccess(self)
-        self.journal = AsyncJournal(self)
+        self.journal: AsyncJournal = AsyncJournal(self)
         """See `Conversation.journal`."""
-        self.privacy = AsyncPrivacy(self)
+        self.privacy: AsyncPrivacy = AsyncPrivacy(self)
         """See `Conversation.privacy`."""
         prefetch = self._session.prefetch
         if type(prefetch.background) is Threads:  # Async summarizers need the event loop.

@@ -46,9 +46,9 @@ class Conversation:
         self._reopen = reopen
         self._agent = AgentAccess(session)
         self._aio: AsyncConversation | None = None
-        self.journal = Journal(session)
+        self.journal: Journal = Journal(session)
         """Records, receipts, events, runs, and checks of what is stored."""
-        self.privacy = Privacy(session)
+        self.privacy: Privacy = Privacy(session)
         """Erasing, on request or by age."""
 
     @property

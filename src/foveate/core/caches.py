@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import ReferenceType, ref
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _FORMS_MAX = 4
 
 _MISSING = object()
 
+F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 
 
@@ -73,19 +74,18 @@ class HasMemo(Protocol):
         ...
 
 
-def cached_on_entry(function: Callable[..., R]) -> Callable[..., R]:
+def cached_on_entry(function: F) -> F:
     """Decorate a function of an entry, its first argument: the entry holds the results. They must not refer to it."""
 
     @wraps(function)
-    def call(entry: HasMemo, *rest: object) -> R:
+    def call(entry: HasMemo, *rest: object) -> Any:
         key = (function, *rest) if rest else function
         result = entry.recall(key, _MISSING)
         if result is _MISSING:
             entry.remember(key, result := function(entry, *rest))
-        known: R = result
-        return known
+        return result
 
-    return call
+    return cast(F, call)
 
 
 def newest_forms(entry: HasMemo, name: object, key: object, make: Callable[[], R]) -> R:
@@ -116,23 +116,23 @@ def known_form(entry: HasMemo, name: object, key: object, default: Any = None) -
     return default
 
 
-def cached_by_text(size: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def cached_by_text(size: int) -> Callable[[F], F]:
     """Return a decorator like `cached` for functions of a long text: the cache holds a hash of the first argument."""
 
-    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+    def decorate(function: F) -> F:
         @cached(size)
-        def by_hash(key: _TextKey, *rest: Any, **options: Any) -> R:
+        def by_hash(key: _TextKey, *rest: Any, **options: Any) -> Any:
             return function(key.text, *rest, **options)
 
         @wraps(function)
-        def call(text: str, *rest: Any, **options: Any) -> R:
+        def call(text: str, *rest: Any, **options: Any) -> Any:
             key = _TextKey(text)
             try:
                 return by_hash(key, *rest, **options)
             finally:
                 key.text = ""
 
-        return call
+        return cast(F, call)
 
     return decorate
 

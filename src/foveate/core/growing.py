@@ -210,7 +210,8 @@ class Growing(Generic[S]):
         must contain the settings on which the state depends.
         """
         self._begin, self._add, self._copy = begin, add, copy
-        self.name, self.kind = name, kind
+        self.name: str = name
+        self.kind: Any = kind
 
     def of(self, view: View) -> S:
         """Return the state after all entries of a view, until the next call. The caller must not change it."""

@@ -40,7 +40,7 @@ class Original:
 
     def __init__(self, outline: Message, read: Callable[[], Message]) -> None:
         self._read = read
-        self.outline = outline
+        self.outline: Message = outline
         """The message without the texts and media that the view does not show."""
 
     def __eq__(self, other: object) -> bool:

@@ -40,12 +40,12 @@ class VisibleMessages:
         self._entries: tuple[Entry, ...] = ()
         self._edited = 0  # newest turn whose view an edit changed: replies of earlier turns followed another past
         self._void: tuple[int, int] | None = None  # order of the earliest change that is not yet applied to reasoning
-        self.facts = Facts()
+        self.facts: Facts = Facts()
         self.tasks: dict[str, Task] = {}
         """The newest task of each policy."""
         self._interrupted_at = 0  # position of the newest message when a call was last shown without its answer
         self._hidden_late: set[int] = set()  # positions of hidden answers that are late, also when they come back
-        self.position = 0
+        self.position: int = 0
         """Position of the newest message."""
         self.number = 0
         """Number of the newest edit."""

@@ -199,7 +199,7 @@ class Changes:
         newest: Callable[[], Stamp | None] | None = None,
     ) -> None:
         """`rows` and `records` are called at most once; `newest` each time, until the rows are loaded."""
-        self.head = head
+        self.head: Head = head
         """The head of the conversation now."""
         self._load_rows, self._load_records, self._newest = rows, records, newest
         self._rows: list[StoredMessage] | None = None
