@@ -58,7 +58,7 @@ class _Known:
         self.marks: list[_Mark] = []
         self.places: Set[int] = frozenset()
         """The places that the marks had when they were chosen last."""
-        self.size = -1
+        self.size: int = -1
         self.state: Any = None
         self.beginning: tuple[tuple[Entry, ...], Any] | None = None
         """The state for the beginning of the view that was asked about last."""
