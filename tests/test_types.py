@@ -319,6 +319,13 @@ def test_an_entry_prints_one_line_in_a_list() -> None:
         assert len(repr(entry)) < 80
 
 
+def test_agents_and_models_print_their_names_and_no_key() -> None:
+    model = open_model("openai:gpt-5", api_key="secret key")
+    assert [repr(model)] == ["<OpenAIModel 'openai:gpt-5'>"]
+    agents = [ChatAgent("demo", name="ann"), Guide("demo"), ReActAgent(name="reader"), LoopAgent("demo", name="steps")]
+    assert repr(agents) == "[<ChatAgent 'ann'>, <Guide 'chat'>, <ReActAgent 'reader'>, <LoopAgent 'steps'>]"
+
+
 def test_printed_settings_of_servers_hold_no_keys_and_no_password() -> None:
     access = Access(tokens={"key of a token": "ann"}, secret="secret key")
     proxy = ProxySettings(

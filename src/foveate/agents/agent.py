@@ -133,6 +133,9 @@ class _AgentBase(Generic[C]):
         self._loops = LoopFactory(self._resources, self._config.new_id)
         self._begin()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._config.name!r}>"
+
     def _check_model(self) -> None:
         """Raise BadSetting for an agent that works only as a sub-agent."""
         if self._config.model is None:

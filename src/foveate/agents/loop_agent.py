@@ -141,6 +141,9 @@ class _LoopAgentBase:
         self._loop: StepLoop | None = None
         self._busy = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
     @property
     def name(self) -> str:
         """The agent's name."""

@@ -85,6 +85,9 @@ class SdkModel:
         self._lock = threading.Lock()
         self._known: frozenset[str] | None = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
     def complete(self, body: Mapping[str, Any]) -> Any:
         """Send a request and return the SDK's response, as an awaitable if the client is async.
 
