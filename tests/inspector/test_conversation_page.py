@@ -196,6 +196,16 @@ def test_billed_tokens_stand_next_to_estimates(small):
     assert "billed prompt" in chart
 
 
+def test_billed_tokens_without_a_price_have_no_sum_of_money(small):
+    """The sum was $0.00: no call has a model, so no price is known."""
+    for _ in range(30):
+        chart = small.get("/c/store/c/chart").text
+        if 'data-complete="yes"' in chart:
+            break
+    assert "billed prompt" in chart
+    assert "Billed, with answers" not in chart
+
+
 def test_view_far_from_each_known_place_appears_when_it_is_read(get, monkeypatch):
     monkeypatch.setattr(Past, "is_near", lambda self, turn: False)
     page = get("run", turn=50)

@@ -144,6 +144,7 @@ def test_dollars_are_those_of_the_model_of_each_call():
     assert list(figures.amounts("dollars")) == pytest.approx([5 * 2 * 103, 0.1 * 103 + 2 * new, -1])
     assert list(figures.amounts("dollars_unmanaged")) == pytest.approx([5 * 2 * 103, 0.1 * 103 + 2 * new, -1])
     assert list(figures.amounts("billed")) == [250, 50, -1]
+    assert figures.billed_calls == 2
     assert third.tokens > second.tokens
 
 

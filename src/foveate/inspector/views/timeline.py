@@ -137,8 +137,8 @@ class Figures:
 
     @property
     def billed_calls(self) -> int:
-        """Return the number of calls whose billed tokens are known."""
-        return len(self._usage)
+        """Return the number of calls whose billed dollars are known."""
+        return sum(amount >= 0 for amount in self._amounts["billed"][: self.count])
 
     def billed_prompt(self, first: int, last: int) -> int | None:
         """Return the largest billed prompt, in tokens, of the calls with index `first` to `last` - 1."""
