@@ -113,7 +113,7 @@ def test_turn_that_never_was_is_not_found(get):
     assert "there is no turn 9999" in get("run", 404, turn=9_999)
     get("run/entry", 404, m=99_999)
     get("run/rows", 400, turn="x")
-    assert "turn must be a whole number, not &#39;--3&#39;" in get("run", 400, turn="--3")
+    assert get("run", 400, turn="--3") == "turn must be a whole number, not '--3'."
 
 
 def edited() -> tuple[Store, list[str]]:

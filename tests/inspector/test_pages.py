@@ -9,6 +9,12 @@ def test_list_links_to_a_conversation_whose_name_has_a_slash(client):
     assert client.get("/c/store/a~2Fb").status_code == 200
 
 
+def test_error_for_a_script_is_its_text_alone(client):
+    """A script shows the answer to a person: the words of a whole page do not belong there."""
+    answer = client.get("/c/store/none", headers={"x-part": "1"})
+    assert (answer.status_code, answer.text) == (404, "There is no conversation 'none'.")
+
+
 def test_missing_conversation_is_a_page_with_status_404(client):
     answer = client.get("/c/store/none")
     assert answer.status_code == 404

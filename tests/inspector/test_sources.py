@@ -116,6 +116,31 @@ def test_long_replay_reports_its_progress(projects, monkeypatch):
         assert answer.status_code in (200, 202)
 
 
+def test_script_gets_no_page_while_a_recording_is_read(projects, monkeypatch):
+    """It would put the page of the progress among the rows of the conversation."""
+    monkeypatch.setattr("foveate.inspector.recorded.RecordingSource.open", _preparing)
+    with client_of(build_app(sources=[ClientSource("claude-code", projects)])) as client:
+        answer = client.get("/c/claude-code/shop/rows", headers={"x-part": "1"})
+    assert (answer.status_code, answer.text) == (503, "shop is being read. Try again in a moment.")
+
+
+def _preparing(source, name):
+    raise Preparing(name, 0.5)
+
+
+def test_deleted_recording_leaves_the_others(tmp_path):
+    paths = [tmp_path / "kept.jsonl", tmp_path / "deleted.jsonl"]
+    for path in paths:
+        path.write_text(session("/home/ann", "Hello"))
+    source = RecordingSource(paths)
+    paths[1].unlink()
+    assert [item.title for item in source.list("", 0, 9).rows] == ["kept.jsonl"]
+    with source.open(str(paths[0])) as chat:
+        assert len(chat) == 2
+    with pytest.raises(NoSuchConversation), source.open(str(paths[1])):
+        pass
+
+
 def test_recording_is_named_by_its_path(tmp_path):
     path = tmp_path / "a session.jsonl"
     path.write_text(session("/home/ann", "Hello"))

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ..errors import BadInput, ConflictError, ConversationBusy, FoveateError, NoSuchConversation, UnknownHandle
@@ -96,6 +96,8 @@ async def _static(request: Request) -> Response:
 async def _show_progress(request: Request, error: Exception) -> Response:
     """Show how far a replay is. The browser asks again after a second."""
     assert isinstance(error, Preparing)
+    if request.headers.get("x-part"):  # A script would put the page into the one that asked.
+        return PlainTextResponse(f"{error} Try again in a moment.", 503)
     answer = page(request, "preparing.html.j2", 202, title=error.name, name=error.name, share=error.share)
     answer.headers["refresh"] = "1"
     return answer
@@ -114,4 +116,6 @@ async def _show_error(request: Request, error: Exception) -> Response:
         case _:
             status = 500
     text = error.detail if isinstance(error, HTTPException) else str(error)
+    if request.headers.get("x-part"):
+        return PlainTextResponse(text.encode("utf-8", "replace"), status)
     return page(request, "error.html.j2", status, title=f"Error {status}", text=text)

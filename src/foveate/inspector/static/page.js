@@ -4,7 +4,7 @@
 export async function fetchPart(url, options = {}) {
   const answer = await fetch(url, { credentials: "same-origin", headers: { "x-part": "1" }, ...options });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(text.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim().slice(0, 300) || answer.statusText);
+  if (!answer.ok) throw new Error(text.slice(0, 300) || answer.statusText);
   return text;
 }
 
