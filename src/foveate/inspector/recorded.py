@@ -78,7 +78,10 @@ class RecordingSource:
         """Return the files by their names, newest first."""
         found = {}
         for path in self._paths:
-            status = path.stat()
+            try:
+                status = path.stat()
+            except OSError:  # Moved or deleted since the inspector started.
+                continue
             found[str(path)] = SessionFile(path, status.st_mtime_ns, status.st_size)
         return dict(sorted(found.items(), key=lambda item: -item[1].time))
 
