@@ -75,6 +75,23 @@ def test_pointing_at_the_chart_shows_the_sizes_of_a_turn(pages, sample_site):
     assert re.search(r"tokens shown\s+\d+,\d{3}\s", page.locator("#chart .tip").inner_text())
 
 
+def test_screen_readers_hear_the_sizes_of_a_turn(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    page.locator("#timeline").focus()
+    page.keyboard.press("Home")
+    assert "Turn 1" in page.get_by_role("status").filter(has_text="tokens shown").inner_text()
+
+
+def test_an_error_of_the_server_is_shown_in_its_own_words(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    pages.expect("404 ")
+    link = page.locator("#rows a[data-detail]").first
+    link.evaluate("link => { link.href = link.href.replace(/m=[0-9]+/, 'm=9999') }")
+    link.click()
+    page.locator("#said.shown").wait_for()
+    assert re.fullmatch(r"The view of turn \d+ does not show message 9999\.", page.locator("#said").inner_text())
+
+
 def test_a_summary_opens_into_the_messages_it_stands_for(pages, sample_site):
     page = pages.open(sample_site + GRANARY)
     before = page.locator("[data-row]").count()
