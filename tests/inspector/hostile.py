@@ -53,6 +53,7 @@ HOSTILE_NAMES: tuple[str, ...] = (
     "a~2Fb",
     "50% off?turn=3#m1",
     "line\nbreak\ttab",
+    "carriage\rreturn",
     "bell\x07 escape\x1b[31m",
     "right\u202eto left",
     "  spaces  ",

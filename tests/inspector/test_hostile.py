@@ -60,6 +60,14 @@ def test_the_list_shows_hostile_names_as_text(pages, hostile_site):
     check_accessibility(page)
 
 
+def test_each_hostile_name_has_its_figures(pages, hostile_site):
+    """HTML reads a carriage return as a line break, so a name in an attribute was another name."""
+    page = pages.open(hostile_site)
+    until_empty = "() => document.querySelectorAll('td[data-figure]').length === 0"
+    page.wait_for_function(until_empty)
+    assert "There is no conversation" not in page.locator("main").inner_text()
+
+
 @pytest.mark.parametrize("number", range(len(HOSTILE_NAMES)))
 def test_hostile_name_opens_its_conversation(pages, hostile_site, number):
     page = pages.open(hostile_site)

@@ -53,6 +53,14 @@ def test_list_stands_any_query(client, query):
     assert client.get(f"/?{query}").status_code == 200
 
 
+def test_page_after_the_end_is_the_last_one(many):
+    """It had no rows, the words "No conversation yet", and the range 100,000 to 120."""
+    with client_of(build_app(many)) as client:
+        text = client.get("/", params={"source": "store", "from": 99_999}).text
+    assert "101 to 120 of 120" in text
+    assert "project/000" in text
+
+
 def test_number_that_is_none_is_refused(client):
     assert client.get("/?from=ten").status_code == 400
 

@@ -34,6 +34,7 @@ __all__ = [
     "fragment",
     "in_thread",
     "link",
+    "name_in_path",
     "number",
     "opened",
     "page",
@@ -62,15 +63,20 @@ class _Name(Convertor[str]):
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        text = value.replace("~", "%")
-        try:
-            return unquote(text, errors="surrogatepass")
-        except UnicodeDecodeError:
-            return unquote(text)  # No link of ours has this, so no conversation has this name.
+        return name_in_path(value)
 
     def to_string(self, value: str) -> str:
         text = quote(value, safe="", errors="surrogatepass").replace("~", "%7E").replace("%", "~")
         return f"~2E{text[1:]}" if text.startswith(".") else text  # Browsers remove `.` and `..` from a path.
+
+
+def name_in_path(segment: str) -> str:
+    """Return the name of the conversation in a segment of a path."""
+    text = segment.replace("~", "%")
+    try:
+        return unquote(text, errors="surrogatepass")
+    except UnicodeDecodeError:
+        return unquote(text)  # No link of ours has this, so no conversation has this name.
 
 
 register_url_convertor("name", _Name())

@@ -19,7 +19,7 @@ from ...errors import Damaged, FoveateError
 from ...open import cost_of
 from ..sources import Listing, Source
 from ..views.timeline import timeline_of
-from .base import fragment, in_thread, number, page, sources_of
+from .base import fragment, in_thread, name_in_path, number, page, sources_of
 
 __all__ = ["PAGE", "Figures", "figures_of", "routes"]
 
@@ -86,11 +86,7 @@ async def show_list(request: Request) -> Response:
     size = PAGE if only else _FIRST
 
     def read() -> list[Shown]:
-        return [
-            Shown(source, source.list(query, first, size), first, size)
-            for key, source in sources.items()
-            if not chosen or key == chosen
-        ]
+        return [_shown(source, query, first, size) for key, source in sources.items() if not chosen or key == chosen]
 
     shown = await in_thread(read)
     return page(
@@ -98,10 +94,19 @@ async def show_list(request: Request) -> Response:
     )
 
 
+def _shown(source: Source, query: str, first: int, size: int) -> Shown:
+    """Return a page of a source; the last one if the list ends before it."""
+    listing = source.list(query, first, size)
+    if first and not listing.rows:
+        first = max(0, listing.total - 1) // size * size
+        listing = source.list(query, first, size)
+    return Shown(source, listing, first, size)
+
+
 async def show_figures(request: Request) -> Response:
     """Return the figures of conversations as cells of their rows: as many as can be measured in a short time.
 
-    The query names the source and the conversations. The answer is JSON: the cells by name.
+    The query names the source and the conversations, these as in their links. The answer is JSON: the cells by name.
     """
     key = request.query_params.get("source", "")
     source = sources_of(request).get(key)
@@ -113,7 +118,7 @@ async def show_figures(request: Request) -> Response:
         found: dict[str, Figures] = {}
         end = time.monotonic() + _SECONDS
         for name in names:
-            found[name] = _figures(source, name)
+            found[name] = _figures(source, name_in_path(name))
             if time.monotonic() > end:
                 break
         return found

@@ -4,7 +4,8 @@ const most = 20;
 for (const table of document.querySelectorAll("table[data-figures]")) fill(table);
 
 async function fill(table) {
-  const rows = new Map([...table.querySelectorAll("tr[data-name]")].map((row) => [row.dataset.name, row]));
+  // The name as in the link: HTML and forms change some characters of a plain one.
+  const rows = new Map([...table.querySelectorAll("tbody tr")].map((row) => [row.querySelector("a").pathname.split("/").at(-1), row]));
   while (rows.size) {
     const url = new URL(table.dataset.figures, location.href);
     for (const name of [...rows.keys()].slice(0, most)) url.searchParams.append("name", name);
