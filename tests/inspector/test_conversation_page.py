@@ -71,6 +71,16 @@ def test_page_shows_the_view_of_the_coming_call(get, long_store):
     assert len(set(rows)) == 40
 
 
+def test_page_names_the_window_of_its_percentage():
+    """A store does not know the window of the program that wrote it, so this one is that of the model."""
+    store = MemoryStore()
+    with open_conversation("c", store=store, model="claude-sonnet-4-5", window=20_000) as chat:
+        chat.append("x" * 7_900)
+        chat.record({"role": "assistant", "content": "yes", "model": "claude-sonnet-4-5"})
+    with client_of(build_app(store)) as client:
+        assert "of a window of 200,000" in client.get("/c/store/c").text
+
+
 def test_rows_of_all_pieces_are_the_view(get, long_store):
     chat = open_conversation("run", store=long_store, format="anthropic", policy="off")
     turn = chat.view.turn - 20
