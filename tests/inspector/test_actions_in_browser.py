@@ -11,7 +11,7 @@ from browsing import LOOKS, Look, check_accessibility, screenshot
 from prepared import play
 from serving import served
 
-from foveate import Conversation, open_conversation
+from foveate import Conversation, Message, open_conversation
 from foveate.edits import Task
 from foveate.inspector import build_app
 from foveate.testing import agent_run, answer, call, say, user
@@ -216,6 +216,34 @@ def test_live_page_shows_what_another_process_appends(site, pages, url):
         chat.append([call("late"), answer("late", "done")])
         page.locator(f"#m{count + 3}").wait_for()
         assert page.locator(f"#m{count + 1}").count() == 1
+
+
+def test_live_page_has_the_rows_and_numbers_of_a_new_page(site, pages, url):
+    """Answers came without a row, stand-ins for them stayed, and the numbers above the rows were the first ones."""
+    look = "() => [...document.querySelectorAll('#messages, #seen, #seen-sizes')].map(one => one.textContent)"
+    page = pages.open(f"{site}{PATH}")
+    page.locator("#live").wait_for(state="attached")
+    rows_of(page)
+    calls = [part for number in range(3) for part in call(f"new_{number}", "read").parts]
+    with opened(url) as chat:
+        for message in (Message("assistant", tuple(calls)), *(answer(f"new_{number}", "found") for number in range(3))):
+            if message.role == "assistant":
+                chat.prepare()
+                chat.record(message)
+            else:
+                chat.append(message)
+            page.locator("#messages").get_by_text(f"{len(chat)} messages").wait_for()
+            new = pages.open(f"{site}{PATH}")
+            assert rows_of(page)[-5:] == rows_of(new)[-5:]
+            assert page.evaluate(look) == new.evaluate(look)
+            new.close()
+
+
+def rows_of(page: Any) -> list[str]:
+    """Return the names of the rows that are loaded, after scrolling to the last one."""
+    page.evaluate("window.scrollTo(0, document.documentElement.scrollHeight)")
+    page.locator("#rows[data-complete=yes]").wait_for()
+    return page.eval_on_selector_all("#rows [data-row]", "all => all.map(one => one.dataset.row)")
 
 
 def test_live_page_replaces_the_rows_that_an_edit_changed(site, pages, url):

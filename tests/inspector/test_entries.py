@@ -157,6 +157,20 @@ def test_places_are_found_by_position():
     ]
 
 
+def test_places_are_found_next_to_stand_ins_for_open_calls():
+    """A stand-in has the position of its call, and stands after the answers of the other calls."""
+    calls = [part for number in range(5) for part in call(f"c{number}", "read").parts]
+    chat = opened(user("Read"), Message("assistant", tuple(calls)), answer("c0", "found"))
+    moment = moments_of(chat).at()
+    assert [(entry.position, entry.kind) for entry in moment.view] == [
+        (1, "message"),
+        (2, "message"),
+        (3, "message"),
+        *[(2, "stand-in")] * 4,
+    ]
+    assert [index_at(moment.view, moment.places, position) for position in (1, 2, 3, 4)] == [0, 1, 2, 7]
+
+
 def test_views_of_earlier_calls_are_kept_until_something_changes():
     store = MemoryStore()
     replay(agent_run(20, seed=1), policy="prune", store=store, name="run")

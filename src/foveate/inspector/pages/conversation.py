@@ -45,6 +45,7 @@ def routes() -> list[BaseRoute]:
     return [
         Route(base, show_conversation, name="conversation"),
         Route(f"{base}/rows", show_rows, name="rows"),
+        Route(f"{base}/sizes", show_sizes, name="sizes"),
         Route(f"{base}/chart", show_chart, name="chart"),
         Route(f"{base}/entry", show_entry, name="entry"),
         Route(f"{base}/covered", show_covered, name="covered"),
@@ -78,6 +79,18 @@ async def show_rows(request: Request) -> Response:
             return _row_values(request, chat, moment, first, last)
 
     return fragment(request, "rows_part.html.j2", source=source_of(request), **await in_thread(read))
+
+
+async def show_sizes(request: Request) -> Response:
+    """Show the numbers above the rows of the coming call."""
+
+    def read() -> dict[str, Any]:
+        with opened(request) as chat:
+            moment = moments_of(chat).at()
+            assert moment is not None  # That of the coming call is always known.
+            return {"messages": len(chat), "moment": moment, "call": None, **_view_values(moment)}
+
+    return fragment(request, "sizes.html.j2", **await in_thread(read))
 
 
 async def show_chart(request: Request) -> Response:

@@ -66,7 +66,9 @@ function start() {
     }
     const wanted = [...new Set(updates.flatMap((update) => update.rows ?? []))].sort((a, b) => a - b);
     for (const [first, last] of runs(wanted)) await fetchRows(first, last);
-    if (wanted.length > 0) document.getElementById("chart")?.dispatchEvent(new Event("chart-stale"));
+    if (wanted.length === 0) return;
+    document.getElementById("chart")?.dispatchEvent(new Event("chart-stale"));
+    for (const now of [...elementsOf(await fetchPart(place.dataset.sizesUrl)).children]) document.getElementById(now.id)?.replaceWith(now);
   }
 
   /** Say the newest and most important thing; a count stands for the others. */
@@ -89,6 +91,11 @@ function start() {
   /** Put the rows of these positions in their places. What a person reads does not move. */
   async function fetchRows(first, last) {
     if (rows === null || !rows.dataset.rowsUrl) return;
+    for (const [from, to] of openCalls()) {
+      if (from > last || to < first - 1) continue;
+      first = Math.min(first, from);
+      last = Math.max(last, to);
+    }
     const url = new URL(rows.dataset.rowsUrl, location.href);
     url.searchParams.set("from", first);
     url.searchParams.set("to", last);
@@ -104,6 +111,7 @@ function start() {
     const wasOpen = new Set(old.filter((row) => row.querySelector("details[open]")).map((row) => row.id));
     const isAtEnd = rows.dataset.complete !== "no";
     const newest = Math.max(0, ...shown().map((row) => spanOf(row)[1]));
+    let previous = null;
     for (const row of found) {
       if (spanOf(row)[0] > newest && !isAtEnd) { // Its place is not loaded yet; it is fetched with its neighbours.
         missing = Math.min(missing, spanOf(row)[0]);
@@ -111,7 +119,9 @@ function start() {
       }
       if (wasOpen.has(row.id)) row.querySelector("details")?.setAttribute("open", "");
       row.classList.add("fresh");
-      insert(row, old);
+      if (previous) previous.after(row);
+      else insert(row, old);
+      previous = row;
     }
     for (const row of old) row.remove();
     if (hadFocus) document.getElementById(focused)?.focus({ preventScroll: true });
@@ -128,6 +138,16 @@ function start() {
     if (before) before.after(row);
     else if (after) after.before(row);
     else (rows.querySelector(".chunk:not(.empty)") ?? rows).append(row);
+  }
+
+  /** Return the positions of each message with calls that have no answer yet, and of its last answer so far. */
+  function openCalls() {
+    const all = shown();
+    return all.flatMap((row, at) => {
+      if (!row.classList.contains("is-stand-in")) return [];
+      const before = all.slice(0, at).findLast((one) => !one.classList.contains("is-stand-in"));
+      return [[spanOf(row)[0], before ? spanOf(before)[1] : 0]];
+    });
   }
 
   const shown = () => [...(rows?.querySelectorAll("[data-row][data-position]") ?? [])];

@@ -346,7 +346,12 @@ def index_at(view: View, places: Sequence[RowPlace], position: int) -> int:
     """Return the index of the first row that ends at this position or after it."""
 
     def end(place: RowPlace) -> int:
-        return max(view.entries[place].last, view.entries[place].position) if isinstance(place, int) else place[1]
+        if not isinstance(place, int):
+            return place[1]
+        entry = view.entries[place]
+        own = max(entry.last, entry.position)
+        # A stand-in for an answer has the position of its call, and stands after the answers that came.
+        return max(own, end(place - 1)) if entry.kind == "stand-in" and place else own
 
     return bisect_left(places, position, key=end)
 
