@@ -9,11 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import Conversation, open_conversation
+from foveate.conversation.past import Past, Walk
 from foveate.core.messages import Text
 from foveate.core.planner import Plan, make_plan
 from foveate.edits import Hide, Replace, Restore, Span, Summarize, Target
 from foveate.inspector.changes.dry_run import DryRun, cached_tokens, measure_plan
+from foveate.inspector.changes.planning import dry_run, read_settings
+from foveate.inspector.sources import open_stored
 from foveate.open import Options
+from foveate.stores.memory import MemoryStore
 from foveate.testing import agent_run, answer, call, say, text_of, user
 
 MINUTE = 60_000
@@ -151,3 +155,26 @@ def test_changes_account_for_all_tokens(seed: int, policy: str, window: int):
     assert sum(one.tokens_after - one.tokens_before for one in run.changes) == run.after.tokens - run.before.tokens
     assert [one.position for one in run.changes] == sorted(one.position for one in run.changes)
     assert bool(run.changes) == bool(plan.edits)
+
+
+def test_second_dry_run_does_not_read_the_past_again(monkeypatch):
+    """Each one read the whole history: 30 seconds for 100,000 messages."""
+    store = MemoryStore()
+    with open_conversation("run", store=store, window=60_000, policy="none") as chat:
+        for number in range(450):
+            chat.append(user(f"Question {number}"))
+            chat.prepare()
+            chat.record(say(f"Answer {number}"))
+    chat = open_stored(store, store.open("", "run", create=False))
+    choice = read_settings(chat).chosen("none", "", "60000", "")
+    read = []
+    fold = Walk._fold
+    monkeypatch.setattr(Walk, "_fold", lambda walk, rows, records: read.append(len(rows)) or fold(walk, rows, records))
+    first, _ = dry_run(chat, choice)
+    assert sum(read) >= 899
+    read.clear()
+    assert dry_run(chat, choice)[0] == first
+    assert sum(read) < 500
+    monkeypatch.setattr(Past, "is_near", lambda past, turn: False)
+    monkeypatch.setattr(chat._session.past, "view_at", None)  # It would hold the lock of the pages for long.
+    assert dry_run(chat, choice)[0] == first

@@ -123,7 +123,7 @@ def dry_run(chat: Conversation, choice: Choice) -> tuple[DryRun, Place]:
     Changes nothing. Raises what `Conversation.plan` raises.
     """
     with _opened(chat, choice) as planned:
-        sent, overhead = _newest_request(planned)
+        sent, overhead = _newest_request(planned, chat)
         plan = planned.plan(window=_room(choice, overhead))
         head = planned._session.head
         run = measure_plan(plan, sent, first=head.number + 1, rates=_rates(choice.model), overhead=overhead)
@@ -138,7 +138,7 @@ def apply_plan(chat: Conversation, choice: Choice, place: Place | None) -> tuple
     with _opened(chat, choice) as planned:
         if Place.of(planned._session.head) != place:
             raise ConflictError("The conversation changed since this plan was shown. Read the new plan below.")
-        return planned.apply_plan(window=_room(choice, _newest_request(planned)[1]))
+        return planned.apply_plan(window=_room(choice, _newest_request(planned, chat)[1]))
 
 
 def compact(chat: Conversation, choice: Choice, focus: str) -> Receipt:
@@ -168,16 +168,20 @@ def _opened(chat: Conversation, choice: Choice) -> Iterator[Conversation]:
         planned.close()
 
 
-def _newest_request(chat: Conversation) -> tuple[tuple[Entry, ...], int]:
+def _newest_request(chat: Conversation, known: Conversation) -> tuple[tuple[Entry, ...], int]:
     """Return the entries of the newest answered request, and its tokens outside of them: system prompt and tools.
 
-    The tokens are known if the request was made for the same model; else 0.
+    The tokens are known if the request was made for the same model; else 0. `known`: the same conversation, which
+    stays open and remembers its past.
     """
-    state = chat._session.state
+    state, other = chat._session.state, known._session.state
     turn = state.projection.facts.turn
     if not turn:
         return (), 0
-    sent = chat.as_of(turn)
+    is_same = (state.profile, state.model.name, state.counter) == (other.profile, other.model.name, other.counter)
+    with known._session.lock:  # A long look at the past would hold this lock, and other pages wait for it.
+        is_quick = is_same and known._session.past.is_near(turn)
+    sent = (known if is_quick else chat).as_of(turn)
     stamp = _newest_stamp(chat)
     is_known = stamp is not None and stamp.turn == turn and stamp.estimate and stamp.model == state.model.name
     return sent.entries, max(0, stamp.estimate - sent.tokens) if is_known and stamp is not None else 0
