@@ -16,6 +16,7 @@ from prepared import play
 from starlette.testclient import TestClient
 
 from foveate import Conversation, open_conversation
+from foveate.edits import Hide, Pin, Span, Target
 from foveate.inspector import Access, build_app
 from foveate.open import open_store
 from foveate.testing import agent_run, answer, call, say, text_of, user
@@ -319,6 +320,26 @@ def test_journal_lists_receipts_by_pages(client, url):
     assert first.count('data-row="') == 50
     assert second.count('data-row="') == count - 50
     assert len(first) < 500_000
+
+
+def test_journal_names_the_messages_of_each_edit(client, url):
+    with opened(url) as chat:
+        ids = [entry.id for entry in chat.history(3, 6)]
+        chat.edit(Pin(Target(ids[0]), "mine", "a rule"), Hide(Span(ids[1], ids[3]), "mine", "not needed"))
+    page = client.get(f"{PATH}/journal").text
+    assert f'pin <a href="{PATH}/more?m=m3">m3</a>' in page
+    assert f'hide <a href="{PATH}/more?m=m4-m6">m4-m6</a>' in page
+
+
+def test_journal_with_large_receipts_has_fewer_on_a_page(client, url):
+    """A page of 50 receipts with 64 edits had 1.4 MB."""
+    with opened(url) as chat:
+        ids = [entry.id for entry in chat.history(1, 50)]
+        for number in range(12):
+            chat.edit(*(Pin(Target(id), "mine", f"rule {number}") for id in ids))
+    page = client.get(f"{PATH}/journal").text
+    assert page.count('data-row="') == 10
+    assert len(page) < 500_000
 
 
 def test_message_page_explains_and_offers_actions(client, url):

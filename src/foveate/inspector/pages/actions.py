@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -13,7 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ...conversation import Conversation
-from ...core.edits import Bill, Record, Task
+from ...core.edits import Bill, Edit, Record, Span, Summarize, Task, named_messages
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.receipts import Receipt, receipt_of
 from ...errors import FoveateError
@@ -28,6 +29,8 @@ __all__ = ["RECEIPTS", "routes"]
 
 RECEIPTS: Final = 50
 """Receipts on a page of the journal."""
+_MAX_EDITS: Final = 500
+"""Edits after which a page of the journal has no further receipt."""
 _MAX_FOUND: Final = 20
 """Conversations that the command palette offers."""
 _MAX_CHANGES: Final = 200
@@ -148,8 +151,8 @@ class JournalEntry(Struct, frozen=True):
     """A record of the journal, as its page shows it."""
 
     receipt: Receipt
-    edits: tuple[tuple[int, str, str, str], ...]
-    """Number, kind, policy and reason of each edit."""
+    edits: tuple[tuple[int, str, str, str, str], ...]
+    """Number, kind, handle of the message or range, policy and reason of each edit."""
 
 
 async def show_journal(request: Request) -> Response:
@@ -160,7 +163,11 @@ async def show_journal(request: Request) -> Response:
         with opened(request) as chat:
             newest = chat._session.head.number
             records = _records_before(chat, before or newest + 1)
-            return {"name": chat.name, "newest": newest, "shown": [_listed(record) for record in records]}
+            edits = accumulate((min(len(record.edits), RECEIPTS) for record in records), initial=0)
+            records = [record for record, above in zip(records, edits, strict=False) if above < _MAX_EDITS]
+            ids = named_messages(edit for record in records for edit in record.edits[:RECEIPTS])
+            positions = chat._session.state.store.locate(chat._session.head, ids) if ids else {}
+            return {"name": chat.name, "newest": newest, "shown": [_listed(record, positions) for record in records]}
 
     values = await in_thread(read)
     return page(request, "journal.html.j2", title=f"Receipts of {values['name']}", source=source_of(request), **values)
@@ -182,9 +189,22 @@ def _records_before(chat: Conversation, before: int) -> list[Record]:
     return found[:RECEIPTS]
 
 
-def _listed(record: Record) -> JournalEntry:
-    edits = [(at, type(edit).__name__.lower(), edit.policy, edit.reason) for at, edit in record.numbered()]
-    return JournalEntry(receipt_of(record), tuple(edits[:RECEIPTS]))
+def _listed(record: Record, positions: Mapping[str, int]) -> JournalEntry:
+    edits = [
+        (at, type(edit).__name__.lower(), _handle(edit, positions), edit.policy, edit.reason)
+        for at, edit in list(record.numbered())[:RECEIPTS]
+    ]
+    return JournalEntry(receipt_of(record), tuple(edits))
+
+
+def _handle(edit: Edit, positions: Mapping[str, int]) -> str:
+    """Return the handle of the message or range that an edit names; "" for none, or for several that are no range."""
+    ids = named_messages([edit])[: 2 if isinstance(edit, Summarize) else None]  # It also names what it keeps.
+    known = [positions[id] for id in ids if id in positions]
+    is_range = isinstance(edit, Summarize) or isinstance(getattr(edit, "target", None), Span)
+    if len(known) != len(ids) or not known or (len(known) > 1 and not is_range):
+        return ""
+    return f"m{known[0]}-m{known[-1]}" if known[0] < known[-1] else f"m{known[0]}"
 
 
 async def show_message(request: Request) -> Response:
