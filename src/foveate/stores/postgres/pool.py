@@ -7,7 +7,9 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from inspect import GEN_CLOSED, getgeneratorstate
 from typing import Any, ClassVar
 
 import psycopg
@@ -51,11 +53,20 @@ class Patient(Connection):
     """Whether a wait for a standby was cancelled on it."""
 
     def wait(self, gen: Any, *arguments: Any, **keywords: Any) -> Any:
-        bounded = gen if self.answer is None else self._bounded(gen, self.answer)
-        return super().wait(bounded, *arguments, **keywords)
+        bounded = self._bounded(gen, self.answer)
+        try:
+            return super().wait(bounded, *arguments, **keywords)
+        except BaseException as error:
+            # Ctrl-C, or a time limit that a signal handler raises, leaves the server's answers unread. psycopg would
+            # replace the interrupt with an error of the pipeline, and a write could count as not written.
+            if getgeneratorstate(bounded) != GEN_CLOSED or not isinstance(error, Exception):
+                self.pgconn.finish()
+                with suppress(psycopg.Error):
+                    gen.close()
+            raise
 
-    def _bounded(self, gen: Any, seconds: float) -> Any:
-        """Run a generator; raise Unanswered after so many seconds without traffic."""
+    def _bounded(self, gen: Any, seconds: float | None) -> Generator[Any, Any, Any]:
+        """Run a generator; raise Unanswered after so many seconds without traffic. None: no limit."""
         silent, looked = 0.0, time.monotonic()
         try:
             wanted = next(gen)
@@ -63,7 +74,7 @@ class Patient(Connection):
                 ready = yield wanted
                 now = time.monotonic()
                 silent, looked = 0.0 if ready else silent + min(now - looked, _CHECK_MAX), now
-                if silent > seconds:
+                if seconds is not None and silent > seconds:
                     self.pgconn.finish()
                     raise Unanswered(f"has not answered for {seconds:g} s")
                 wanted = gen.send(ready)

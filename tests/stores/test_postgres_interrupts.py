@@ -1,0 +1,80 @@
+"""Ctrl-C, and time limits that raise in the middle of a call, while the program waits for PostgreSQL."""
+
+from __future__ import annotations
+
+import select
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+
+from foveate import assistant, open_conversation
+from foveate.stores.postgres import PostgresStore
+
+_READ, _WRITE = 1, 2
+"""psycopg's events: the socket may be read, or written."""
+
+
+class TimeLimit(Exception):
+    """Raised by a signal handler, like the soft time limit of a task queue."""
+
+
+class KilledGreenlet(BaseException):
+    """Raised by a scheduler of greenlets, like that of gevent."""
+
+
+class Interruption:
+    """Waits for the server as psycopg does; the n-th wait ends with an error."""
+
+    def __init__(self) -> None:
+        self.left, self.error = 0, BaseException()
+
+    def wait(self, generator: Any, socket: int, *_: Any, **__: Any) -> Any:
+        try:
+            wanted = next(generator)
+            while True:
+                self.left -= 1
+                if self.left == 0:
+                    raise self.error
+                readable = [socket] if wanted & _READ else []
+                ready = select.select(readable, [socket] if wanted & _WRITE else [], [], 60)
+                wanted = generator.send((_READ if ready[0] else 0) | (_WRITE if ready[1] else 0))
+        except StopIteration as end:
+            return end.value
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TimeLimit,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (KeyboardInterrupt, SystemExit, KilledGreenlet)),
+    ],
+)
+def test_interrupt_while_waiting_is_raised_as_it_is(
+    error: type[BaseException], postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """psycopg replaced it with an error of its own, and a write that was being committed counted as not written."""
+    interruption = Interruption()
+    monkeypatch.setattr(psycopg.waiting, "wait", interruption.wait)
+    with PostgresStore(postgres_url + "&pool=2") as store:
+        chat = open_conversation("trip", store=store, window=32_000)
+        for n in range(1, 1_000):
+            interruption.left, interruption.error = n, error()
+            try:
+                chat.append(f"question {n}")
+                chat.prompt()
+                chat.record(assistant(f"answer {n}"))
+            except BaseException as raised:
+                assert raised is interruption.error  # noqa: PT017 - what is raised differs.
+            if interruption.left > 0:
+                break
+            chat.append(f"after {n}")
+            with open_conversation("trip", store=store, window=32_000) as reopened:
+                texts = [row.message.text for row in reopened.history()]
+                assert texts == [row.message.text for row in chat.history()]
+                assert len(set(texts)) == len(texts)
+                assert reopened.journal.verify() == []
+    assert n > 10
