@@ -131,6 +131,7 @@ def test_server_without_disk_space_refuses_writes_and_serves_reads(url: str, sta
         ("FATAL: the database system is not yet accepting connections", "Try again in a moment"),
         ("FATAL: the database system is in recovery mode", "recovering"),
         ("FATAL: the database system is shutting down", "Start it again"),
+        ("FATAL: unsupported startup parameter: options", "ignore_startup_parameters"),
         ("server does not support SSL, but SSL was required", "sslmode"),
         ("SSL error: certificate verify failed", "sslrootcert"),
         ("connection timeout expired", "does not answer"),

@@ -20,7 +20,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 
 import psycopg
 from postgres_schemas import execute
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from short_waits import impatient
 from waiting import until
 
@@ -220,6 +220,19 @@ def test_database_that_there_is_not_is_named(postgres: Any) -> None:
 def test_schema_that_there_is_not_is_named_and_not_made(postgres: Any) -> None:
     with pytest.raises(StoreError, match=r'no schema "nowhere".*CREATE SCHEMA nowhere AUTHORIZATION postgres'):
         PostgresStore(postgres.url() + "?schema=nowhere")
+
+
+def test_pooler_that_drops_the_schema_is_reported(postgres_url: str) -> None:
+    """The tables were created in another schema, such as that of the application."""
+
+    class Dropping(psycopg.Connection[Any]):
+        @classmethod
+        def connect(cls, conninfo: str = "", **keywords: Any) -> Any:
+            return super().connect(make_conninfo(conninfo, options=""), **keywords)
+
+    with pytest.raises(StoreError, match=r'for the schema "public".* pooler .*ALTER ROLE postgres SET search_path'):
+        PostgresStore(postgres_url, connection=Dropping)
+    assert execute(postgres_url, "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == [(0,)]
 
 
 def test_port_without_a_server_is_named() -> None:

@@ -62,6 +62,11 @@ _CONNECT_ADVICE = (
     ("not yet accepting connections", "It is just starting. Try again in a moment."),
     ("in recovery mode", "It crashed and is recovering. Try again in a moment."),
     ("shutting down", "It is just stopping. Start it again."),
+    (
+        "unsupported startup parameter",
+        "A pooler refuses the options of a connection. Connect to the server directly, or let the pooler ignore them: "
+        "ignore_startup_parameters = extra_float_digits, options.",
+    ),
     ("does not support SSL", "It has no SSL. Set sslmode in the URL to what it has."),
     (
         "certificate",

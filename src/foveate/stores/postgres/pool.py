@@ -247,6 +247,12 @@ def _check(connection: Connection, url: PostgresUrl) -> None:
             f"{url.place} has no schema {name}, or this user may not use it. Create it: CREATE SCHEMA "
             f"{url.schema or 'public'} AUTHORIZATION {info.user}."
         )
+    if url.schema not in ("", row[0]):
+        raise StoreError(
+            f'{url.place} gave a connection for the schema "{row[0]}": a pooler between here and the server drops the '
+            f"options of a connection. Connect to the server directly, or set the schema for the user: ALTER ROLE "
+            f'{info.user} SET search_path = "{url.schema}".'
+        )
 
 
 def _drain(connections: list[Patient]) -> None:
