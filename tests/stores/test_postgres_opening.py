@@ -70,6 +70,21 @@ def test_url_options_override_defaults() -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("postgresql:///chats?host=/run/postgresql", {"dbname": "chats", "host": "/run/postgresql"}),
+        ("postgresql:///chats", {"dbname": "chats"}),
+        ("postgresql://?service=chats", {"service": "chats"}),
+        ("postgres:///", {}),
+    ],
+)
+def test_url_without_a_host_is_read_as_libpq_reads_it(url: str, options: dict[str, str]) -> None:
+    parsed = conninfo_to_dict(read_url(url).conninfo)
+    given = {name: parsed[name] for name in ("dbname", "host", "service") if name in parsed}
+    assert given == options
+
+
+@pytest.mark.parametrize(
     ("hosts", "place"),
     [
         ("a:1,b:2", "a:1,b:2"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -67,8 +67,11 @@ def read_url(url: str) -> PostgresUrl:
         schema, search = options.pop("schema", ""), options.pop("search", "on")
         pool, wait = options.pop("pool", "8"), options.pop("wait", "10")
         parts, answer = options.pop("partitions", "0"), options.pop("answer", "60")
-        parsed = conninfo_to_dict(urlunsplit(split._replace(query=urlencode(options, quote_via=quote))))
-        if split.fragment or "@" in split.path or not _PORTS.fullmatch(str(parsed.get("port") or "")):
+        # Not by urlunsplit, which removes the slashes of a URL without a host: libpq requires them.
+        query = urlencode(options, quote_via=quote)
+        parsed = conninfo_to_dict(f"{split.scheme}://{split.netloc}{split.path}?{query}")
+        is_empty = not (split.netloc or split.path or split.query)
+        if is_empty or split.fragment or "@" in split.path or not _PORTS.fullmatch(str(parsed.get("port") or "")):
             raise ValueError  # Part of a password with special characters, which would be read as a host or a port.
     except (ValueError, ProgrammingError):
         # libpq's error quotes the text, which may be part of a password, so neither it nor the cause is shown.
