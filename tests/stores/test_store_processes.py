@@ -16,6 +16,7 @@ from foveate.core.messages import user
 from foveate.errors import StoreError
 from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
+from foveate.stores.sqlite.file import SqliteFile
 from foveate.testing.rows import chain
 
 HERE = Path(__file__).resolve().parent
@@ -102,6 +103,44 @@ def test_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
         assert store.open("acme", "one").position == 1
 
 
+def test_store_that_python_closed_at_its_end_says_so(tmp_path: Path) -> None:
+    """A handler that was registered before the store was opened runs after the close. It was told of a deleted log."""
+    code = (
+        "import atexit, sys; from foveate.errors import StoreError;"
+        "late = lambda: [attempt(lambda: store.open('acme', 'one')), attempt(lambda: store.open('acme', 'two'))];"
+        "atexit.register(lambda: late());"
+        "from foveate.stores.sqlite import SqliteStore;"
+        "store = SqliteStore(sys.argv[1]); store.open('acme', 'one')\n"
+        "def attempt(work):\n"
+        "    try: work()\n"
+        "    except StoreError as error: print(error)\n"
+    )
+    child = python("-c", code, str(tmp_path / "chat.db"))
+    assert (child.communicate(timeout=300)[0], child.returncode) == ("This store was closed. Open it again.\n" * 2, 0)
+    assert [file.name for file in tmp_path.iterdir()] == ["chat.db"]
+
+
+def test_write_that_ends_while_the_store_is_closed_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is gone after a close, which was reported as a deletion by another program."""
+    store = SqliteStore(tmp_path / "chat.db")
+    head = store.open("acme", "one")
+    check, calls = SqliteFile.check, []
+
+    def check_late(file: SqliteFile) -> None:
+        calls.append(file)
+        if len(calls) == 2:  # The check after the commit.
+            store.close()
+        check(file)
+
+    monkeypatch.setattr(SqliteFile, "check", check_late)
+    append(store, head, chain([user("hi")], head))
+    monkeypatch.undo()
+    with SqliteStore(tmp_path / "chat.db") as reopened:
+        assert reopened.open("acme", "one").position == 1
+
+
 def test_store_that_is_forgotten_is_closed(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "chat.db")
     store.names("acme")
@@ -114,6 +153,7 @@ import os, sys
 from foveate.errors import StoreError
 from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
+from foveate.stores.sqlite.file import SqliteFile
 
 store = SqliteStore(sys.argv[1])
 head = store.open("acme", "one")

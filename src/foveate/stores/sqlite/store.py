@@ -79,7 +79,6 @@ class SqliteDriver:
         self._writer = writer
         self._idle: list[sqlite3.Connection] = []
         """Connections that are not in use."""
-        self._closed = False
         file.hold()
         self._finish = weakref.finalize(self, _finish, file, writer, self._idle)
         self.has_index = search
@@ -99,7 +98,7 @@ class SqliteDriver:
                 raise self._file.explain(error) from error
             raise
         self._idle.append(connection)
-        if self._closed:  # By another thread, meanwhile.
+        if self._is_closed:  # By another thread, meanwhile.
             _drain(self._idle)
         return result
 
@@ -152,8 +151,11 @@ class SqliteDriver:
             )
 
     def close(self) -> None:
-        self._closed = True
         self._finish()
+
+    @property
+    def _is_closed(self) -> bool:
+        return not self._finish.alive  # Python's end calls it too.
 
     def _refusal(self) -> StoreError:
         return StoreError(
@@ -167,7 +169,7 @@ class SqliteDriver:
             return self._file.reading()
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self._is_closed:
             raise StoreError(CLOSED)
         self._file.check()
 

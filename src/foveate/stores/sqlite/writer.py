@@ -59,8 +59,8 @@ class _Broken(Exception):
 class Writer:
     """Runs jobs on the connection that `connect` opens. Any thread of this process may call `run`.
 
-    A connection that cannot roll back is replaced; `losing` is called before it is closed. `wait`: seconds to wait
-    while another process writes.
+    A connection that cannot roll back is replaced. `losing` is called before a connection is closed. `wait`: seconds to
+    wait while another process writes.
     """
 
     def __init__(
@@ -118,6 +118,7 @@ class Writer:
                     self._group(jobs)
                 self._is_open = False
                 if self._connection is not None:
+                    self._losing()
                     self._connection.close()
                     self._connection = None
             finally:
