@@ -149,6 +149,61 @@ def test_forked_process_does_not_wait_for_a_thread_of_its_parent(tmp_path: Path)
     assert (child.returncode, child.stdout.splitlines(), child.stderr) == (0, ["True", "21"], "")
 
 
+FORK_IN_USE = """
+import os, signal, sys, threading
+import foveate
+from foveate.stores.memory import MemoryStore
+
+begun, go = threading.Event(), threading.Event()
+
+class Waiting(MemoryStore):
+    def changes(self, head):
+        with self._lock:
+            begun.set()
+            go.wait(60)
+            return super().changes(head)
+
+conversations = foveate.Conversations(Waiting(), window=8_000)
+conversations.get("one").append("Before the fork.")
+conversations.get("two")
+os.register_at_fork(before=go.set)
+
+def use():
+    with conversations.use("one") as chat:
+        chat.refresh()
+        ended.wait(60)
+
+ended = threading.Event()
+thread = threading.Thread(target=use)
+thread.start()
+begun.wait(60)
+with conversations.use("two"):
+    child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    go.set()
+    with conversations.use("one") as chat:
+        chat.append("From the child.")
+        print(len(chat), flush=True)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+ended.set()
+thread.join()
+with conversations.use("one") as chat:
+    print(len(chat))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_forked_process_waits_for_no_use_and_no_memory_store_of_its_parent():
+    """It hung if another thread used the name, or was in an operation of the store, at the fork."""
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK_IN_USE], capture_output=True, text=True, timeout=300
+    )
+    assert (child.returncode, child.stdout.splitlines(), child.stderr) == (0, ["2", "1"], "")
+
+
 @pytest.mark.parametrize("size", [400, 4_000])
 def test_prompt_leaves_room_for_what_another_writer_appends_meanwhile(size: int):
     """The commit of the plan finds the other's message, which the plan did not count: the request was too large."""

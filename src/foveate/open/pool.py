@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from ..conversation import Conversation, validate
 from ..conversation.plugins import Plugin
@@ -75,6 +76,7 @@ class Conversations:
         self._opening: dict[str, threading.Lock] = {}
         self._uses: dict[str, deque[Future[None]]] = {}
         """The names that are in use, each with the uses that wait for it."""
+        _pools.add(self)
 
     def get(self, name: str) -> Conversation:
         """Return the conversation `name`; open it, or create it, if it is not in memory.
@@ -105,6 +107,9 @@ class Conversations:
         """Return the async side of the conversation `name` (`get`), opened in a thread."""
         import asyncio
 
+        from ..background.tasks import running_loop
+
+        running_loop()
         with self._lock:
             known = None if self._is_closed else self._get_known(name)
         if known is None:
@@ -151,6 +156,11 @@ class Conversations:
 
         await asyncio.to_thread(self.close)
 
+    def reset_after_fork(self) -> None:
+        """End the uses and openings of the parent's threads, which do not run in a forked process."""
+        self._lock = threading.Lock()
+        self._opening, self._uses = {}, {}
+
     # ------------------------------------------------------------------------------------------- with the lock taken
 
     def _require_open(self) -> None:
@@ -194,13 +204,13 @@ class Conversations:
     def end_use(self, name: str) -> None:
         """Pass the name on to the use that waits for longest."""
         with self._lock:
-            waiting = self._uses[name]
+            waiting = self._uses.get(name) or deque()
             while waiting:
                 turn = waiting.popleft()
                 if turn.set_running_or_notify_cancel():
                     break
             else:
-                del self._uses[name]
+                self._uses.pop(name, None)  # None: the process was forked in the middle of the use.
                 return
         turn.set_result(None)
 
@@ -255,3 +265,15 @@ class Use:
         """Leave the queue; if it is this use's turn already, pass the name on."""
         if not turn.cancel() and not turn.cancelled():
             self._conversations.end_use(self._name)
+
+
+_pools: WeakSet[Conversations] = WeakSet()
+
+
+def _reset_after_fork() -> None:
+    for pool in list(_pools):
+        pool.reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from threading import RLock
+from typing import Any
+from weakref import WeakSet
 
 from ...core.catalog import Action, Binding, Prompt, validated
 from ..checks import check_action_unused, check_names_exist, check_prompt_is_new, check_prompt_unused, check_texts
@@ -15,6 +18,7 @@ class MemoryCatalog:
 
     def __init__(self) -> None:
         self._lock = RLock()
+        _catalogs.add(self)
         self._actions: dict[tuple[str, str], Action] = {}
         """By tenant and name."""
         self._bindings: dict[tuple[str, str, str], Binding] = {}
@@ -77,3 +81,26 @@ class MemoryCatalog:
     def _check_open(self) -> None:
         """Raise StoreError if the store was closed."""
         raise NotImplementedError
+
+
+_catalogs: WeakSet[MemoryCatalog] = WeakSet()
+_forking = RLock()
+_held: list[Any] = []
+"""The locks of all stores while the process forks: the child gets whole stores, which no thread of the parent locks."""
+
+
+def _acquire_all() -> None:
+    _forking.acquire()
+    _held[:] = [catalog._lock for catalog in list(_catalogs)]
+    for lock in _held:
+        lock.acquire()
+
+
+def _release_all() -> None:
+    while _held:
+        _held.pop().release()
+    _forking.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_acquire_all, after_in_parent=_release_all, after_in_child=_release_all)
