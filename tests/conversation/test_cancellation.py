@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from typing import Any
 
 import pytest
 
+import foveate
 from foveate import Conversation, Options, assistant, open_async_conversation, open_conversation
 from foveate.core.edits import Hide, Target
 from foveate.core.messages import Message
+from foveate.errors import BadSetting
 from foveate.stores.memory import MemoryStore
 from foveate.testing import text_of
 
@@ -157,6 +160,78 @@ def test_ctrl_c_at_any_line_of_an_append_leaves_a_usable_conversation():
             chat.append("And then?")
             chat.prompt()
     assert place > 20
+
+
+def test_ctrl_c_at_the_acquisition_of_the_lock_leaves_it_free():
+    """The signal may arrive between the acquisition and its result. Other threads waited for ever."""
+    chat = open_conversation("c", window=10_000)
+
+    def look(frame: FrameType, event: str, function: Any) -> None:
+        if event == "c_return" and function.__name__ == "acquire" and frame.f_code.co_filename.endswith("calls.py"):
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(look)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            chat.append("Go on.")
+    finally:
+        sys.setprofile(None)
+    other = threading.Thread(target=chat.append, args=("From another thread.",), daemon=True)
+    other.start()
+    other.join(60)
+    assert len(chat) == 1
+
+
+STOPPED_LOOP = """
+import asyncio
+import foveate
+
+async def never(request):
+    print("asked", flush=True)
+    loop.stop()
+    await asyncio.sleep(1_000)
+
+async def compact():
+    global chat
+    chat = await foveate.open_async_conversation("c", window=8_000, policy="none", summarizer=never)
+    for number in range(10):
+        await chat.append(f"{number} " * 100)
+        await chat.record(foveate.assistant("Yes. " * 100))
+    await chat.compact()
+
+loop = asyncio.new_event_loop()
+try:
+    loop.run_until_complete(compact())
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_python_ends_while_an_operation_waits_for_a_stopped_loop():
+    """The thread of the operation waited for a loop that was stopped, such as by Ctrl-C, and never closed."""
+    child = subprocess.run([sys.executable, "-c", STOPPED_LOOP], capture_output=True, text=True, timeout=120)
+    assert (child.returncode, child.stdout.splitlines()) == (
+        0,
+        ["asked", "Event loop stopped before Future completed."],
+    )
+
+
+def test_async_side_without_a_loop_of_asyncio_names_what_to_do():
+    """Without the check, coroutines were never awaited."""
+    chat = open_conversation("c", window=10_000)
+    conversations = foveate.Conversations(window=10_000)
+    for begun in (
+        open_async_conversation("c", window=10_000),
+        chat.aio.append("Never."),
+        conversations.get_async("c"),
+        conversations.use("c").__aenter__(),
+    ):
+        with pytest.raises(BadSetting, match=r"No event loop of asyncio runs in this thread.*trio\.to_thread"):
+            begun.send(None)
+    assert len(chat) == 0
+    with conversations.use("c") as free:
+        assert len(free) == 0
 
 
 def _conversation(store: MemoryStore) -> Conversation:

@@ -13,9 +13,21 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..errors import BadSetting
 from .threads import PATIENCE, ThreadJob, Threads
 
-__all__ = ["LoopLock", "TaskJob", "Tasks", "finished"]
+__all__ = ["LoopLock", "TaskJob", "Tasks", "finished", "running_loop"]
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of this thread. Raises BadSetting if none runs, or another library's, such as trio's."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError as error:
+        raise BadSetting(
+            "No event loop of asyncio runs in this thread, and the async side of a conversation needs one. Start it by "
+            "asyncio.run; with trio, call the sync side in a thread (trio.to_thread.run_sync)."
+        ) from error
 
 
 class Tasks:
@@ -122,7 +134,7 @@ class LoopLock:
 
     def _own(self) -> asyncio.Lock:
         with self._guard:
-            return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+            return self._locks.setdefault(running_loop(), asyncio.Lock())
 
     async def __aenter__(self) -> None:
         await self._own().acquire()

@@ -36,7 +36,7 @@ T = TypeVar("T")
 _GRACE = 1.0
 """Seconds that a cancelled background task has to end before it is abandoned."""
 _POLL = 1.0
-"""Seconds between looks at whether the event loop was closed."""
+"""Seconds between looks at whether the event loop was closed, or Python ends."""
 _WAIT_FOR_LOCK = 0.02
 """Seconds between looks at whether an operation was cancelled while it waits for another one."""
 _WAIT_FOR_VIEW = 0.02
@@ -63,6 +63,15 @@ def _forget_workers() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_workers)
+
+
+def _is_python_ending() -> bool:
+    """Return whether Python waits for the worker threads in order to end: then the pool refuses work."""
+    try:
+        _workers().submit(bool)
+    except RuntimeError:
+        return True
+    return False
 
 
 class _LoopOperation:
@@ -158,7 +167,7 @@ class _LoopOperation:
                 except TimeoutError:
                     if reply.done():
                         return reply.result()
-                    if self._loop.is_closed():
+                    if self._loop.is_closed() or _is_python_ending():
                         raise OperationCancelled from None
         except RuntimeError:
             if not self._loop.is_closed():

@@ -126,7 +126,16 @@ class SessionLock:
 
     def try_acquire(self, seconds: float) -> bool:
         """Acquire the lock if that is possible within `seconds`; the caller then calls `release`."""
-        return self._lock.acquire(timeout=seconds)
+        is_nested = self._is_owned()
+        try:
+            return self._lock.acquire(timeout=seconds)
+        except BaseException:  # Ctrl-C may come between the acquisition and its result.
+            if self._is_owned() and not is_nested:
+                self._lock.release()
+            raise
+
+    def _is_owned(self) -> bool:
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
 
     def release(self) -> None:
         """Release the lock."""

@@ -154,8 +154,9 @@ def _open(
 async def _open_async(name: str, parts: Parts) -> AsyncConversation:
     import asyncio
 
-    from ..background.tasks import Tasks, finished
+    from ..background.tasks import Tasks, finished, running_loop
 
+    running_loop()
     opening = asyncio.ensure_future(asyncio.to_thread(_open, name, parts, Tasks))
     if cancelled := await finished(opening):
         if opening.exception() is None:
