@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
+import psycopg_pool.pool
 
 from foveate import assistant, open_conversation
 from foveate.stores.postgres import PostgresStore
@@ -78,3 +79,21 @@ def test_interrupt_while_waiting_is_raised_as_it_is(
                 assert len(set(texts)) == len(texts)
                 assert reopened.journal.verify() == []
     assert n > 10
+
+
+def test_interrupt_while_waiting_for_a_connection_takes_none_away(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool gave the next connection to the thread that was interrupted, and had none left."""
+
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with PostgresStore(postgres_url + "&pool=1&wait=5") as store:
+        for _ in range(3):
+            store._driver._connections.give_up()  # So that the next one waits for a new connection.
+            with monkeypatch.context() as patch:
+                patch.setattr(psycopg_pool.pool.WaitingClient, "wait", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    store.names("acme")
+            assert store.names("acme") == []

@@ -100,6 +100,8 @@ class Connections:
         kind.first = first
         self._asking: set[int] = set()
         """Threads that wait for a connection."""
+        self._interrupts = 0
+        """Threads that were interrupted, as by Ctrl-C, before they had a connection."""
         self._pool: ConnectionPool[Patient] = ConnectionPool(
             url.conninfo,
             connection_class=kind,
@@ -138,6 +140,11 @@ class Connections:
         except PoolTimeout as error:
             reason = next(iter(self._reason), None)  # Another thread may clear it meanwhile.
             raise unreachable(self._url.place, self._url.wait, reason) from error
+        except BaseException:
+            # The pool may still give a connection to this thread, and counts it as in use for ever.
+            self._interrupts += 1
+            self._pool.resize(0, self._url.pool + self._interrupts)
+            raise
         finally:
             self._asking.discard(thread)
 
