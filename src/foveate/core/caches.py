@@ -29,6 +29,8 @@ __all__ = [
 
 _FORMS_MAX = 4
 """Values of one name that an entry holds: a plan tries edits, so that views alternate."""
+_SHORT = 400
+"""Characters of a text that a cache may hold."""
 
 _MISSING = object()
 
@@ -117,15 +119,20 @@ def known_form(entry: HasMemo, name: object, key: object, default: Any = None) -
 
 
 def cached_by_text(size: int) -> Callable[[F], F]:
-    """Return a decorator like `cached` for functions of a long text: the cache holds a hash of the first argument."""
+    """Return a decorator like `cached` for functions of a long text, the first argument.
+
+    The cache holds a hash of it, so that the texts of closed conversations leave the memory. A short text is held.
+    """
 
     def decorate(function: F) -> F:
         @cached(size)
-        def by_hash(key: _TextKey, *rest: Any, **options: Any) -> Any:
-            return function(key.text, *rest, **options)
+        def by_hash(key: _TextKey | str, *rest: Any, **options: Any) -> Any:
+            return function(key if isinstance(key, str) else key.text, *rest, **options)
 
         @wraps(function)
         def call(text: str, *rest: Any, **options: Any) -> Any:
+            if len(text) <= _SHORT:
+                return by_hash(text, *rest, **options)
             key = _TextKey(text)
             try:
                 return by_hash(key, *rest, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from ..core.caches import cached, cached_on_entry
+from ..core.caches import cached_by_text, cached_on_entry
 from ..core.messages import Message
 from ..core.view import Entry, View
 from ..digest import distinct_names
@@ -26,7 +26,7 @@ _JOINED = 100
 """Messages whose names are searched at once."""
 
 
-@cached(4_096)
+@cached_by_text(4_096)
 def names_of(text: str) -> frozenset[str]:
     """Return the names of a text as a set."""
     return frozenset(distinct_names(text))

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from ..core.caches import cached, cached_on_entry
+from ..core.caches import cached, cached_by_text, cached_on_entry
 from ..core.growing import Growing
 from ..core.messages import State
 from ..core.results import is_loose_result, native_steps
@@ -149,8 +149,11 @@ def create_classifier(
 def _classifier(
     reads: frozenset[str], writes: frozenset[str], looks: frozenset[str], asks: frozenset[str]
 ) -> CallClassifier:
-    @cached(1 << 14)
     def classify(name: str, arguments: str) -> CallKind:
+        return classify_arguments(arguments, name)
+
+    @cached_by_text(1 << 14)
+    def classify_arguments(arguments: str, name: str) -> CallKind:
         tool = _plain_name(name)
         if tool in looks:
             return _LOOK
