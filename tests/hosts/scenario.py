@@ -62,6 +62,17 @@ def largest(model: ScriptedModel) -> int:
     return max(exact_tokens(request) for request in model.requests)
 
 
+def marks(value: object) -> int:
+    """Return the number of marks for Anthropic's cache in a request."""
+    match value:
+        case Mapping():
+            return (value.get("cache_control") is not None) + sum(map(marks, value.values()))
+        case list():
+            return sum(map(marks, value))
+        case _:
+            return 0
+
+
 def _texts(value: object) -> Iterator[str]:
     match value:
         case str():

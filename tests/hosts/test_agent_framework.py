@@ -17,6 +17,7 @@ from agent_framework import (
     Agent,
     AgentSession,
     CharacterEstimatorTokenizer,
+    ChatContext,
     ChatMiddleware,
     Content,
     ContextWindowCompactionStrategy,
@@ -559,6 +560,38 @@ def row_of(middleware: Any = None, **options: Any) -> tuple[int, int, float, int
     last = str(model.requests[-1])
     logs = sum(f"log {number}:" in last or f"number={number})" in last for number in range(CALLS))
     return largest(model), sent, cost, logs, QUESTION in last
+
+
+@pytest.mark.parametrize(("name", "own"), [("gpt-5.6", ""), ("gpt-5.6", "mine"), ("gpt-5.5", "")])
+@pytest.mark.parametrize("api", APIS)
+def test_newer_gpt_gets_a_key_for_its_cache(api: str, name: str, own: str):
+    options = {**OWN_HISTORY, **({"prompt_cache_key": own} if own else {})}
+    with StubServer(ScriptedModel(reader(2), api)) as server:
+        client, middleware = client_of(api, server.url, name), FoveateMiddleware(window=WINDOW)
+        run(Agent(client=client, middleware=[middleware], tools=[read_log], default_options=options))
+        (key,) = {request.values.get("prompt_cache_key") for request in server.received}
+    assert key == own if own else (key is None) == (name == "gpt-5.5")
+
+
+class AnthropicClient:
+    """A client whose options show what it sends. The real one needs another version of Anthropic's SDK."""
+
+    model = "claude-haiku-4-5"
+
+
+@pytest.mark.parametrize("own", [None, {"type": "ephemeral", "ttl": "1h"}], ids=["none", "own"])
+def test_claude_gets_a_mark_for_its_cache_behind_its_first_reply(own: Any):
+    middleware, shown = FoveateMiddleware(window=WINDOW), list[Any]()
+    messages = [Message("user", [QUESTION]), Message("assistant", ["I look."]), Message("user", ["And?"])]
+    for count in (1, 3):
+        options = {"tools": [read_log], **({"cache_control": own} if own else {})}
+        context = ChatContext(AnthropicClient(), messages[:count], options, session=session_of())
+
+        async def answer(context: ChatContext = context) -> None:
+            shown.append(context.options and context.options.get("cache_control"))
+
+        LOOP.run(middleware.process(context, answer))
+    assert shown == ([own, own] if own else [None, {"type": "ephemeral"}])
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

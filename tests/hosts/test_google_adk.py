@@ -15,11 +15,14 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # Its import asks
 pytest.importorskip("google.adk", reason="google-adk is not installed")
 pytest.importorskip("litellm", reason="litellm is not installed")
 
+from anthropic import AsyncAnthropic
 from google.adk.agents import LlmAgent, ParallelAgent
+from google.adk.agents.context_cache_config import ContextCacheConfig
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps import App
 from google.adk.apps.app import EventsCompactionConfig
 from google.adk.models import BaseLlm, Gemini, LlmResponse
+from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.models.lite_llm import LiteLlm
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
@@ -30,7 +33,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import run_page
 from recorded import recorded_lists
-from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, marks, reader
 
 import foveate
 from foveate.formats import get_format
@@ -318,6 +321,50 @@ def test_the_model_may_change_in_a_session():
             asyncio.run(main(gemini(server.url, name="gemini-3.8-flash") if provider == "gemini" else other))
             assert server.illegal == []
         assert largest(script) <= WINDOW
+
+
+def requests_of(provider: str, make: Callable[[str], Any], config: Any = None) -> list[dict[str, Any]]:
+    """Return the requests of an agent with foveate's plugin that reads three logs."""
+    with StubServer(ScriptedModel(reader(3), provider)) as server:
+
+        async def main() -> None:
+            demo = Demo(agent_of(make(server.url)), FoveatePlugin(window=WINDOW))
+            demo.runner.context_cache_config = config
+            assert await demo.ask() == ANSWER
+
+        asyncio.run(main())
+        return [request.values for request in server.received]
+
+
+def claude(url: str) -> Any:
+    return AnthropicLlm(model="claude-haiku-4-5", client=AsyncAnthropic(base_url=url, api_key="k"))
+
+
+def lite_claude(url: str) -> Any:
+    return LiteLlm(model="anthropic/claude-haiku-4-5", api_base=url, api_key="k")
+
+
+@pytest.mark.parametrize(("make", "count"), [(claude, 3), (lite_claude, 2)], ids=["AnthropicLlm", "LiteLlm"])
+def test_claude_gets_marks_for_its_cache_behind_its_first_reply(make: Any, count: int):
+    assert [marks(request) for request in requests_of("anthropic", make)] == [0, *[count] * 3]
+
+
+def test_the_cache_of_the_app_wins():
+    requests = requests_of("anthropic", claude, ContextCacheConfig(ttl_seconds=3600))
+    assert [str(request).count("'ttl': '1h'") for request in requests] == [3] * 4
+
+
+@pytest.mark.parametrize(
+    ("own", "key"),
+    [({}, None), ({"prompt_cache_key": "mine"}, "mine"), ({"extra_body": {"prompt_cache_key": "mine"}}, "mine")],
+    ids=["none", "keyword", "body"],
+)
+def test_newer_gpt_behind_litellm_gets_a_key_for_its_cache(own: dict[str, Any], key: str | None):
+    def make(url: str) -> Any:
+        return LiteLlm(model="openai/gpt-5.6", api_base=f"{url}/v1", api_key="k", **own)
+
+    (sent,) = {request.get("prompt_cache_key") for request in requests_of("openai", make)}
+    assert sent == key if key else str(sent).startswith("foveate-")
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])

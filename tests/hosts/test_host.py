@@ -16,7 +16,16 @@ from sweeps import Interrupted
 from foveate import Message, Text, Usage
 from foveate.conversation.caller_list import CallerList
 from foveate.errors import BadSetting
-from foveate.hosts.host import Host, ModelCall, json_text, logged, tool_definition, usage_of_totals, wire_format
+from foveate.hosts.host import (
+    Host,
+    ModelCall,
+    find_mark,
+    json_text,
+    logged,
+    tool_definition,
+    usage_of_totals,
+    wire_format,
+)
 from foveate.stores.memory import MemoryStore
 
 Item = tuple[Any, str]
@@ -276,3 +285,42 @@ def test_key_of_the_cache_is_read_without_the_lock_of_the_conversation():
         reader.join(10)
         assert len(keys) == 1
     assert keys[0].startswith("foveate-")
+
+
+TOOLS = [tool_definition("read_log", "Return a log.", {"type": "object", "properties": {}})]
+FIRST: list[Item] = [("user", "Hello.")]
+LATER: list[Item] = [*FIRST, ("assistant", "Hi."), ("user", "Bye.")]
+
+
+@pytest.mark.parametrize(
+    ("items", "tools", "format", "model", "wanted"),
+    [
+        (LATER, TOOLS, "anthropic", "claude-haiku-4-5", True),
+        (LATER, TOOLS, "anthropic", "kimi-k3", False),
+        (LATER, TOOLS, "openai", "anthropic/claude-haiku-4-5", True),
+        (LATER, TOOLS, "openai", "gpt-5.6", False),
+        (FIRST, TOOLS, "anthropic", "claude-haiku-4-5", False),
+        (LATER, [], "anthropic", "claude-haiku-4-5", False),
+    ],
+    ids=["claude", "another model", "behind openai's form", "gpt", "first request", "no tools"],
+)
+def test_marks_pay_for_a_claude_behind_a_reply_if_it_has_tools(
+    items: list[Item], tools: list[Any], format: str, model: str, wanted: bool
+):
+    call = begin(Host(window=16_000), items, format=format, model=model, tools=tools)
+    assert call is not None
+    assert call.wants_marks == wanted
+
+
+@pytest.mark.parametrize(("model", "has_key"), [("openai/gpt-5.6", True), ("openai/gpt-5.5", False)])
+def test_a_gpt_behind_geminis_form_has_a_key_for_its_cache(model: str, has_key: bool):
+    call = begin(Host(window=16_000), FIRST, format="gemini", model=model)
+    assert call is not None
+    assert call.cache_key.startswith("foveate-") == has_key
+
+
+def test_a_mark_is_found_at_any_depth():
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    assert find_mark([{"content": "x"}, {"content": [{"type": "text", "text": "x", "cache_control": mark}]}]) == mark
+    assert find_mark({"system": [{"text": "x"}, {"cachePoint": {"type": "default"}}]}) == {"type": "default"}
+    assert find_mark([{"cache_control": None, "text": "cachePoint"}, "cache_control", None]) is None

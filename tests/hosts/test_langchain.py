@@ -18,6 +18,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import ModelRetryMiddleware
 from langchain.agents.structured_output import ToolStrategy
 from langchain_anthropic import ChatAnthropic
+from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
@@ -26,7 +27,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from pages import run_example, run_page
 from pydantic import BaseModel
 from recorded import recorded_lists
-from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, marks, reader
 
 import foveate
 from foveate import Message, Reasoning, ToolCall
@@ -124,6 +125,33 @@ def test_newer_gpt_gets_a_key_for_its_cache(name: str, own: str):
         keys = {request.values.get("prompt_cache_key") for request in server.received}
     (key,) = keys
     assert key == own if own else (key is None) == (name == "gpt-5.5")
+
+
+def marks_of(calls: int = 3, *middleware: Any, **options: Any) -> list[int]:
+    """Return the number of marks in each request of an agent with Claude and foveate's middleware."""
+    with StubServer(ScriptedModel(reader(calls), "anthropic")) as server:
+        chain = middleware or (FoveateMiddleware(window=WINDOW),)
+        keywords = {"tools": [read_log], "system_prompt": "Be brief.", **options}
+        agent = create_agent(chat_model("anthropic", server.url), middleware=chain, **keywords)
+        agent.invoke(asked(), thread())
+        assert server.illegal == []
+        return [marks(request.values) for request in server.received]
+
+
+def test_claude_gets_marks_for_its_cache_behind_its_first_reply():
+    with_view = ScriptedModel(reader(30), "anthropic")
+    with StubServer(with_view) as server:
+        agent_of("anthropic", server, FoveateMiddleware(window=WINDOW)).invoke(asked(), thread())
+        counts = [marks(request.values) for request in server.received]
+    assert counts == [0, *[1] * 30]
+    assert sum(bill.read for bill in with_view.billed) > sum(bill.total for bill in with_view.billed) / 2
+
+
+def test_own_marks_for_the_cache_win():
+    block = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    assert marks_of(system_prompt=SystemMessage([block])) == [1] * 4
+    caching, foveates = AnthropicPromptCachingMiddleware(), FoveateMiddleware(window=WINDOW)
+    assert marks_of(3, caching, foveates) == marks_of(3, foveates, caching) == [3] * 4
 
 
 def test_async_agents_stay_in_the_window_too():
@@ -387,6 +415,15 @@ def test_deepagents_without_the_middleware_outgrows_the_window():
     with StubServer(model) as server:
         deep_agent(server).invoke(asked(), thread())
     assert largest(model) > WINDOW
+
+
+def test_deepagents_marks_are_not_doubled():
+    counts = []
+    for middleware in ([], [FoveateMiddleware(window=WINDOW, name="SummarizationMiddleware")]):
+        with StubServer(ScriptedModel(reader(3), "anthropic")) as server:
+            deep_agent(server, *middleware).invoke(asked(), thread())
+            counts.append([marks(request.values) for request in server.received])
+    assert counts == [[3] * 4] * 2  # Those of deepagents: its system prompt, its tools and the end.
 
 
 def test_summarization_of_deepagents_may_stay_on():

@@ -20,7 +20,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # No download when the pack
 litellm = pytest.importorskip("litellm", reason="litellm is not installed")
 
 from pages import run_page
-from scenario import ANSWER, CALLS, QUESTION, WINDOW, exact_tokens, largest, log_text, reader
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, exact_tokens, largest, log_text, marks, reader
 
 import foveate
 from foveate.hosts.litellm import FoveateLogger
@@ -467,6 +467,65 @@ def test_a_mark_for_the_cache_that_moves_keeps_the_conversation(tmp_path: Path):
             run("anthropic", server, messages)
     logger.close()
     assert len([name for name in names_in(url) if "~" not in name]) == 1
+
+
+def run_claude(messages: list[Any], **more: Any) -> list[dict[str, Any]]:
+    """Run the loop of `acompletion` with Claude; return the requests."""
+    logger_of()
+    with StubServer(ScriptedModel(reader(3), "anthropic")) as server:
+        run("openai", server, messages, **{**where("anthropic", server), **more})
+        assert server.illegal == []
+        return [request.values for request in server.received]
+
+
+def test_claude_gets_marks_for_its_cache_behind_its_first_reply():
+    system = {"role": "system", "content": "Be brief."}
+    assert [marks(request) for request in run_claude([system, *first_list()])] == [0, 2, 2, 2]
+    assert [marks(request) for request in run_claude(first_list(), tools=None)] == [0] * 4
+
+
+def test_own_marks_of_a_program_stay_at_the_end_of_its_messages():
+    """The view of a chat completion has no marks of its own."""
+    mark = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": QUESTION, **mark}]}]
+    requests = run_claude(messages)
+    assert [marks(request) for request in requests] == [1] * 4
+    assert [request["messages"][-1]["content"][-1]["cache_control"] for request in requests] == [
+        {"type": "ephemeral", "ttl": "1h"}
+    ] * 4
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"cache_control_injection_points": [{"location": "message", "index": 0}]},
+        {"tools": [{**TOOLS["openai"][0], "cache_control": {"type": "ephemeral"}}]},
+    ],
+    ids=["option", "tools"],
+)
+def test_other_marks_of_a_program_win(own: dict[str, Any]):
+    assert [marks(request) for request in run_claude(first_list(), **own)] == [1] * 4
+
+
+def test_marks_that_litellm_sets_by_itself_win(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(litellm, "enable_anthropic_prompt_caching", True)
+    logger_of()
+    litellm.callbacks = []
+    with StubServer(ScriptedModel(reader(3), "anthropic")) as server:
+        run("openai", server, first_list(), **where("anthropic", server))
+        alone = [marks(request.values) for request in server.received]
+    assert [marks(request) for request in run_claude(first_list())] == alone
+
+
+@pytest.mark.parametrize(("name", "own"), [("gpt-5.6", ""), ("gpt-5.6", "mine"), ("gpt-5.5", "")])
+@pytest.mark.parametrize("provider", ["openai", "openai_responses"])
+def test_newer_gpt_gets_a_key_for_its_cache(provider: str, name: str, own: str):
+    logger_of()
+    more = {"model": f"openai/{name}", **({"prompt_cache_key": own} if own else {})}
+    with StubServer(ScriptedModel(reader(2), provider)) as server:
+        run(provider, server, first_list(), **more)
+        (key,) = {request.values.get("prompt_cache_key") for request in server.received}
+    assert key == own if own else (key is None) == (name == "gpt-5.5")
 
 
 class Held:

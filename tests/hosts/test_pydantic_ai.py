@@ -50,7 +50,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
 from recorded import recorded_lists
-from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, marks, reader
 
 import foveate
 from foveate import Message, Reasoning, ToolCall
@@ -58,6 +58,7 @@ from foveate.hosts.pydantic_ai import FoveateCapability
 from foveate.hosts.pydantic_ai_messages import messages_of, request_part, response_of
 from foveate.testing import CutReply, ScriptedModel, call, say
 from foveate.testing.server import StubServer
+from foveate.testing.usage import unmarked
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 LIMITS = UsageLimits(request_limit=None)
@@ -125,7 +126,7 @@ def test_the_model_expands_what_was_shortened(api: str):
     returns = [p for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
     (expansion,) = [part for part in returns if part.tool_name == "expand"]
     assert "m3" in str(expansion.content)
-    assert len({str(request["tools"]) for request in model.requests}) == 1
+    assert len({str(unmarked(request["tools"])) for request in model.requests}) == 1
 
 
 def test_the_history_holds_every_message_once_and_every_bill(tmp_path: Path):
@@ -284,6 +285,28 @@ def test_newer_gpt_gets_a_key_for_its_cache(api: str, name: str, own: str):
         keys = {request.values.get("prompt_cache_key") for request in server.received}
     (key,) = keys
     assert key == own if own else (key is None) == (name == "gpt-5.5")
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [
+        ({}, [0, 3, 3, 3]),
+        ({"cache": False}, [0] * 4),
+        ({"anthropic_cache_instructions": True}, [1] * 4),
+        ({"anthropic_cache": "1h"}, [1] * 4),
+    ],
+    ids=["none", "off", "instructions", "an hour"],
+)
+def test_claude_gets_marks_for_its_cache_unless_a_setting_says_more(settings: Any, counts: list[int]):
+    with StubServer(ScriptedModel(reader(3), "anthropic")) as server:
+        run(agent_of("anthropic", server, FoveateCapability(window=WINDOW)), model_settings=settings)
+        assert [marks(request.values) for request in server.received] == counts
+
+
+def test_own_cache_points_win():
+    with StubServer(ScriptedModel(reader(3), "anthropic")) as server:
+        run(agent_of("anthropic", server, FoveateCapability(window=WINDOW)), [QUESTION, CachePoint()])
+        assert [marks(request.values) for request in server.received] == [1] * 4
 
 
 def test_a_fault_sends_the_messages_as_they_are(full_disk: None):

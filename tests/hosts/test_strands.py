@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from pages import run_page
 from pydantic import BaseModel
 from recorded import recorded_lists
-from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, marks, reader
 from strands import Agent, ModelRetryStrategy, tool
 from strands.agent import NullConversationManager
 from strands.hooks import AfterModelCallEvent
 from strands.middleware import InvokeModelStage
+from strands.models import CacheConfig
 from strands.models.anthropic import AnthropicModel
+from strands.models.bedrock import BedrockModel
 from strands.models.openai import OpenAIModel
 from strands.models.openai_responses import OpenAIResponsesModel
 from strands.session import FileSessionManager
@@ -284,7 +286,9 @@ def test_a_reply_that_was_too_long_is_followed_as_the_agent_rewrites_it():
         assert server.illegal == []
     chat = plugin.conversation(agent)
     assert [row.message.text for row in chat.history()] == [m["content"][0]["text"] for m in agent.messages]
-    assert (chat.totals().calls, chat.totals().usage.input) == (2, sum(bill.total for bill in model.billed))
+    usage = chat.totals().usage
+    billed = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
+    assert (chat.totals().calls, billed) == (2, sum(bill.total for bill in model.billed))
 
 
 def test_removed_messages_are_not_sent_and_pins_stay():
@@ -411,6 +415,72 @@ def test_another_manager_of_the_messages_is_refused(options: dict[str, Any]):
 
 
 # --------------------------------------------------------------------------------------------------------- conversion
+
+
+@pytest.mark.parametrize(
+    ("cache", "prompt", "counts"),
+    [
+        (None, "Be brief.", [0, 2, 2, 2]),
+        (None, None, [0, 1, 1, 1]),
+        (CacheConfig(strategy="anthropic", system_prompt_ttl=False), "Be brief.", [1] * 4),
+        (None, [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}], [1] * 4),
+    ],
+    ids=["none", "no system prompt", "configuration", "own point"],
+)
+def test_claude_gets_marks_for_its_cache_if_it_has_none(cache: Any, prompt: Any, counts: list[int]):
+    with StubServer(ScriptedModel(reader(3), "anthropic")) as server:
+        model = model_of("anthropic", server.url, **({"cache_config": cache} if cache else {}))
+        agent = agent_of(model, FoveatePlugin(window=WINDOW), system_prompt=prompt)
+        agent(QUESTION)
+        assert server.illegal == []
+        assert [marks(request.values) for request in server.received] == counts
+    assert "cachePoint" not in str(agent.messages)
+
+
+class BedrockClient:
+    """Answers like Bedrock: reads two logs, then answers."""
+
+    def __init__(self) -> None:
+        self.points: list[int] = []
+
+    def converse(self, **request: Any) -> Any:
+        self.points.append(str(request).count("'cachePoint': {'type': 'default'}"))
+        number = len(self.points)
+        use = {"toolUse": {"toolUseId": f"c{number}", "name": "read_log", "input": {"number": number}}}
+        content, reason = ([use], "tool_use") if number < 3 else ([{"text": ANSWER}], "end_turn")
+        usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+        message = {"role": "assistant", "content": content}
+        return {"output": {"message": message}, "stopReason": reason, "usage": usage, "metrics": {"latencyMs": 1}}
+
+
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", [0, 2, 2]),
+        ("anthropic.claude-3-haiku-20240307-v1:0", [0, 0, 0]),
+        ("us.amazon.nova-pro-v1:0", [0, 0, 0]),
+    ],
+)
+def test_claude_of_bedrock_gets_cache_points(name: str, points: list[int]):
+    model = BedrockModel(model_id=name, streaming=False, region_name="us-east-1", api_key="k")
+    model.client = client = BedrockClient()
+    assert str(agent_of(model, FoveatePlugin(window=WINDOW))(QUESTION)).strip() == ANSWER
+    assert client.points == points
+
+
+@pytest.mark.parametrize(("name", "own"), [("gpt-5.6", ""), ("gpt-5.6", "mine"), ("gpt-5.5", "")])
+@pytest.mark.parametrize("api", ["openai", "openai_responses"])
+def test_newer_gpt_gets_a_key_for_its_cache(api: str, name: str, own: str):
+    params = {"temperature": 1, **({"prompt_cache_key": own} if own else {})}
+    with StubServer(ScriptedModel(reader(2), api)) as server:
+        model = model_of(api, server.url, name, params=params)
+        for session in ("one", "two"):
+            agent_of(model, FoveatePlugin(window=WINDOW, session_id=session))(QUESTION)
+        keys = [request.values.get("prompt_cache_key") for request in server.received]
+        assert {request.values["temperature"] for request in server.received} == {1}
+    assert len(set(keys)) == (2 if name == "gpt-5.6" and not own else 1)
+    assert keys[0] == own if own else (keys[0] is None) == (name == "gpt-5.5")
+    assert model.get_config()["params"] == params  # Other agents use the same model.
 
 
 def test_the_tokens_of_the_cache_count_once():

@@ -55,6 +55,12 @@ class AgentAccess:
         return self.session.state.limits.window
 
     @property
+    def cache_key(self) -> str:
+        """The key by which a provider that wants one finds the cache of the conversation."""
+        with self.session.lock:
+            return self.session.exchange.cache_key
+
+    @property
     def lock(self) -> SessionLock:
         """The lock of the conversation, for operations that belong together."""
         return self.session.lock

@@ -267,12 +267,17 @@ class Exchange:
     def needs(self) -> Needs:
         """Return the needs of the newest request beyond its messages."""
         needs = needs_of(self._state.prepared, self._state.profile, self._state.marks)
-        key = self._cache_key()
+        key = self._key_option()
         return Needs(needs.betas, {**needs.options, **key}) if key else needs
 
-    def _cache_key(self) -> dict[str, str]:
-        """Return the field by which the provider finds the cache of this conversation, if it wants one."""
-        return {CACHE_KEY: f"foveate-{self._state.head.root:016x}"} if self._state.profile.cache_key else {}
+    @property
+    def cache_key(self) -> str:
+        """The key by which a provider that wants one finds the cache of this conversation and its forks."""
+        return f"foveate-{self._state.head.root:016x}"
+
+    def _key_option(self) -> dict[str, str]:
+        """Return the option with the key of the cache, if the model wants one."""
+        return {CACHE_KEY: self.cache_key} if self._state.profile.cache_key else {}
 
     def _planned(self) -> View:
         if not self._reporter.is_active:
@@ -350,7 +355,7 @@ class Exchange:
             prompt = state.format.prompt(view, profile=state.profile, system=system, tools=tools, shared=shared)
         except RecursionError:
             raise BadInput(_NESTED) from None
-        return {**prompt, **self._cache_key()}
+        return {**prompt, **self._key_option()}
 
     def body_of(self, view: View) -> bytes:
         """Return the JSON bytes of a request with this view."""

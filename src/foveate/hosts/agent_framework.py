@@ -22,8 +22,9 @@ from agent_framework import (
 )
 
 from ..conversation import Conversation
+from ..core.needs import CACHE_KEY
 from .agent_framework_messages import content_of, groups, messages_of, to_agent_framework, usage_of
-from .host import EXPAND, Host, ModelCall, Path, tool_definition, wire_format
+from .host import EXPAND, Host, ModelCall, Path, find_mark, tool_definition, wire_format
 
 __all__ = ["FoveateMiddleware"]
 
@@ -55,6 +56,8 @@ class FoveateMiddleware(ChatMiddleware):
         if call is None:
             return await call_next()
         context.messages = _shown(call)
+        if added := _cache_options(context, call):
+            context.options = {**added, **(context.options or {})}
 
         async def keep(response: Any) -> Any:
             await asyncio.to_thread(_record, call, response)
@@ -132,6 +135,16 @@ def _record(call: ModelCall, response: Any) -> None:
         call.record(message, usage_of(response))
 
 
+def _cache_options(context: ChatContext, call: ModelCall) -> dict[str, Any]:
+    """Return the options by which the provider caches the request: OpenAI's key, or Anthropic's mark at its end."""
+    kinds = _kinds(context.client)
+    if call.cache_key and "OpenAI" in kinds:
+        return {CACHE_KEY: call.cache_key}
+    if call.wants_marks and "AnthropicClient" in kinds.split() and not find_mark(context.options):
+        return {"cache_control": {"type": "ephemeral"}}  # Bedrock and Vertex may refuse it.
+    return {}
+
+
 def _is_on_server(context: ChatContext) -> bool:
     options = context.options or {}
     stores = options.get("store")
@@ -154,8 +167,13 @@ def _definition(tool: Any) -> Any:
 
 def _format_of(client: Any) -> str:
     """Return the wire format whose rules the model of a client has."""
-    kinds = " ".join(kind.__name__ for kind in type(client).__mro__)
+    kinds = _kinds(client)
     return "openai_responses" if "OpenAIChatClient" in kinds else wire_format(kinds)
+
+
+def _kinds(client: Any) -> str:
+    """Return the names of a client's class and of those it is based on."""
+    return " ".join(kind.__name__ for kind in type(client).__mro__)
 
 
 _RUN: Final = "foveate_conversation"

@@ -13,6 +13,7 @@ from contextlib import aclosing
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
+from google.adk.agents.context_cache_config import ContextCacheConfig
 from google.adk.models import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from ..conversation import Conversation
 from ..core.messages import Media, Message
+from ..core.needs import CACHE_KEY
 from ..core.view import Entry
 from ..expand.tool import expand_tool
 from .host import EXPAND, Host, ModelCall, Path
@@ -60,13 +62,15 @@ class FoveatePlugin(BasePlugin):
         """Put the view in place of the contents of the request."""
         path = _path_of(callback_context)
         self._calls.pop(path, None)
-        if await _is_stateful(callback_context, llm_request):
+        model = await _model_of(callback_context)
+        if _is_stateful(callback_context, llm_request, model):
             self._host.warn(f"The provider's servers keep the history of {'/'.join(path)}.")
             return
         call = await asyncio.to_thread(self._begin, path, llm_request)
         if call is not None:
             self._calls[path] = call
             llm_request.contents = _shown_contents(call)
+            _use_cache(model, llm_request, call)
             if self._host.offers_expand:
                 llm_request.append_tools([_ExpandTool(call.chat)])
 
@@ -121,18 +125,36 @@ def _record(call: ModelCall, response: Any) -> None:
 
 async def _answer(context: Any, request: Any) -> LlmResponse | None:
     """Return the model's response to a request, without streaming."""
-    model = await context.get_invocation_context().agent.canonical_model_async(context)
+    model = await _model_of(context)
     async with aclosing(model.generate_content_async(request, stream=False)) as responses:
         found = [response async for response in responses]
     return found[-1] if found else None
 
 
-async def _is_stateful(context: Any, request: Any) -> bool:
+async def _model_of(context: Any) -> Any:
+    """Return the model of an agent, an object of ADK."""
+    return await context.get_invocation_context().agent.canonical_model_async(context)
+
+
+def _is_stateful(context: Any, request: Any, model: Any) -> bool:
     """Return whether the provider keeps the history: in the Interactions API, or in a live session."""
-    invocation = context.get_invocation_context()
-    if request.previous_interaction_id or invocation.live_request_queue is not None:
+    if request.previous_interaction_id or context.get_invocation_context().live_request_queue is not None:
         return True
-    return bool(getattr(await invocation.agent.canonical_model_async(context), "use_interactions_api", False))
+    return bool(getattr(model, "use_interactions_api", False))
+
+
+def _use_cache(model: Any, request: Any, call: ModelCall) -> None:
+    """Give a request to a Claude the marks for its cache, and one to OpenAI the key, unless it has them."""
+    kinds = [kind.__name__ for kind in type(model).__mro__]
+    if call.wants_marks and ("AnthropicLlm" in kinds or "LiteLlm" in kinds):
+        request.cache_config = request.cache_config or ContextCacheConfig()
+    elif call.cache_key and "LiteLlm" in kinds:
+        own = getattr(model, "_additional_args", None) or {}  # Its constructor's keywords, which it sends on.
+        options = request.config.http_options or types.HttpOptions()
+        body = own.get("extra_body") if options.extra_body is None else options.extra_body
+        if CACHE_KEY not in own:
+            body = {CACHE_KEY: call.cache_key, **(body or {})}
+            request.config.http_options = options.model_copy(update={"extra_body": body})
 
 
 def _definition(tool: Any) -> Any:

@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from inspect import signature
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from ..core.conversation_names import child_name
-from ..core.needs import CACHE_KEY
+from ..core.profiles import claude_version, profile_for
 from ..core.stamps import Usage
 from ..errors import BadSetting, FoveateError, UnknownWindow
 from ..expand.tool import expand_tool
@@ -27,12 +27,13 @@ from ..open import open_store
 from ..open.pool import Conversations
 from ..policies.presets.sources import suggest
 from ..requests.apis import model_name
+from ..requests.cache_marks import marks_pay
 from ..types import ListItem
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
     from ..core.messages import ToolResult
-    from ..core.view import Entry
+    from ..core.view import Entry, View
 
 __all__ = [
     "EXPAND",
@@ -40,12 +41,14 @@ __all__ = [
     "ModelCall",
     "Path",
     "Shown",
+    "find_mark",
     "json_text",
     "logged",
     "model_name",
     "source_format",
     "tool_definition",
     "usage_of_totals",
+    "wants_marks",
     "wire_format",
 ]
 
@@ -196,9 +199,13 @@ class ModelCall:
             chat._agent.prepare, items, read_item, system=system, tools=tools, model=name, window=window
         )
         self.view = self._prepare()
+        # A framework may send Gemini's messages to a model of OpenAI.
+        profile = profile_for("openai", model) if chat.format.name == "gemini" else chat._agent.profile
         # Read here, in a thread: it waits for the conversation's lock, and an event loop must not.
-        self.cache_key = str(chat.needs.options.get(CACHE_KEY, ""))
+        self.cache_key = chat._agent.cache_key if profile.cache_key else ""
         """The key by which the provider finds the cache of the conversation; "" if the model needs none."""
+        self.wants_marks = wants_marks(model, self.view, tools)
+        """Whether marks for Anthropic's cache pay in this call. The program's own marks win."""
 
     def shown(self) -> Iterator[Shown]:
         """Yield what to send, in order."""
@@ -279,6 +286,27 @@ def json_text(value: object) -> str:
     except UnicodeEncodeError:  # Half of a surrogate pair, which only an escape can express.
         return json.dumps(value, default=str)
     return text
+
+
+def wants_marks(model: str, view: View, tools: Sequence[Any]) -> bool:
+    """Return whether marks for Anthropic's cache pay in a request with this view. `tools`: those that it offers.
+
+    Other models with an API like Anthropic's may refuse the marks of a framework.
+    """
+    return claude_version(model) is not None and marks_pay(view, bool(tools))
+
+
+def find_mark(value: object) -> Any:
+    """Return the first mark for Anthropic's cache in a part of a request; None if it has none."""
+    inner: Iterable[object] = ()
+    match value:
+        case {"cache_control": dict(mark)} | {"cachePoint": dict(mark)}:  # Bedrock has blocks of their own for marks.
+            return mark
+        case Mapping():
+            inner = value.values()
+        case list() | tuple():
+            inner = value
+    return next((mark for mark in map(find_mark, inner) if mark is not None), None)
 
 
 def wire_format(kind: str) -> str:

@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ..conversation import Conversation
 from ..core.needs import CACHE_KEY
-from .host import EXPAND, Host, ModelCall, Path, wire_format
+from .host import EXPAND, Host, ModelCall, Path, find_mark, wire_format
 from .langchain_messages import from_langchain, langchain_content, to_langchain, usage_of
 
 __all__ = ["FoveateMiddleware"]
@@ -146,12 +146,19 @@ class FoveateMiddleware(AgentMiddleware):
 
 
 def _with_view(request: Any, call: ModelCall) -> Any:
-    """Return the request with the view, and with the key of OpenAI's cache, if it needs one and has none."""
-    settings = request.model_settings
-    has_key = CACHE_KEY in settings or CACHE_KEY in (getattr(request.model, "model_kwargs", None) or {})
-    if call.cache_key and not has_key and "openai" in str(request.model._llm_type):
+    """Return the request with the view, and with the key or the mark for the provider's cache, if it has none."""
+    settings, kinds = request.model_settings, [kind.__name__ for kind in type(request.model).__mro__]
+    own = {**(getattr(request.model, "model_kwargs", None) or {}), **settings}
+    request = request.override(messages=_shown(call))
+    if call.cache_key and CACHE_KEY not in own and "openai" in str(request.model._llm_type):
         settings = {**settings, CACHE_KEY: call.cache_key}
-    return request.override(messages=_shown(call), model_settings=settings)
+    elif call.wants_marks and "ChatAnthropic" in kinds:
+        contents = [message.content for message in (request.system_message, *request.messages) if message]
+        tools = [tool if isinstance(tool, dict) else getattr(tool, "extras", None) for tool in request.tools]
+        if find_mark([own, contents, tools]) is None:
+            # A setting, because middleware behind this one may set the same, and four marks are the limit.
+            settings = {**settings, "cache_control": {"type": "ephemeral"}}
+    return request.override(model_settings=settings)
 
 
 def _shown(call: ModelCall) -> list[BaseMessage]:

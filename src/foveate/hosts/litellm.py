@@ -15,11 +15,13 @@ from typing import Any, Final, NamedTuple
 
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
+from litellm.utils import supports_prompt_caching
 
+from ..core.needs import CACHE_KEY
 from ..core.profiles import window_of
 from ..core.stamps import Usage
 from ..requests import SERVER_STATE
-from .host import usage_of_totals
+from .host import find_mark, usage_of_totals
 from .sdk_requests import SdkRequest, SdkRequests
 
 __all__ = ["FoveateLogger"]
@@ -146,7 +148,31 @@ _KEYS: Final = ("messages", "system", "input", "instructions", "tools", "thinkin
 def _changed(kwargs: dict[str, Any], request: SdkRequest) -> dict[str, Any]:
     """Return the arguments of a call with the view in place of the messages."""
     view: dict[str, Any] = {key: request.body[key] for key in _KEYS if key in request.body}
-    return {**kwargs, **view, **_headers(kwargs, request)}
+    return {**_cache_options(kwargs, request), **kwargs, **view, **_headers(kwargs, request)}
+
+
+def _cache_options(kwargs: dict[str, Any], request: SdkRequest) -> dict[str, Any]:
+    """Return the options by which the provider caches the request, as far as LiteLLM has them for the model.
+
+    LiteLLM puts the marks for Anthropic's cache where its option says. A view of chat completions has none of the
+    program's own marks in messages, so these two take their place.
+    """
+    model, provider = str(kwargs.get("model") or _model_of(kwargs)), kwargs.get("custom_llm_provider")
+    if key := request.body.get(CACHE_KEY):
+        takes_key = CACHE_KEY in (litellm.get_supported_openai_params(model, provider) or ())
+        return {CACHE_KEY: key} if takes_key else {}
+    list_key = _list_key(request.format)
+    own = find_mark(kwargs.get(list_key))
+    if own is None:
+        others = [kwargs.get("tools"), {"cache_control": kwargs.get("cache_control")}]
+        is_on = litellm.enable_anthropic_prompt_caching or kwargs.get("enable_prompt_caching") or find_mark(others)
+        if is_on or not request.wants_marks:
+            return {}
+    if find_mark(request.body[list_key]) or not supports_prompt_caching(model, provider):
+        return {}
+    places: tuple[dict[str, Any], ...] = ({"role": "system"}, {"index": -1})
+    points = [{"location": "message", **place, "control": own or {"type": "ephemeral"}} for place in places]
+    return {"cache_control_injection_points": points}
 
 
 def _kind_of(call_type: Any) -> str:

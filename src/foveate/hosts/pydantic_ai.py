@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_ai import FunctionToolset, Tool
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import CachePoint, ModelMessage, ModelRequest, ModelResponse
 
 from ..conversation import Conversation
 from .host import EXPAND, Host, ModelCall, tool_definition, usage_of_totals, wire_format
@@ -62,10 +62,12 @@ class FoveateCapability(AbstractCapability[Any]):
         call = self._call = await asyncio.to_thread(self._begin, request_context)
         if call is None:
             return request_context
-        settings = request_context.model_settings
+        messages, settings = _shown(call), request_context.model_settings
         if key := call.cache_key:
             settings = {"openai_prompt_cache_key": key, **(settings or {})}
-        return replace(request_context, messages=_shown(call), model_settings=settings)
+        if call.wants_marks and not any(map(_has_cache_point, messages)):
+            settings = {"cache": True, **(settings or {})}  # Settings of one provider, such as anthropic_cache, win.
+        return replace(request_context, messages=messages, model_settings=settings)
 
     async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> ModelResponse:
         """Send the view in place of the messages of the run, and record the reply."""
@@ -94,6 +96,11 @@ class FoveateCapability(AbstractCapability[Any]):
     async def _expand(self, **arguments: Any) -> Any:
         result = await asyncio.to_thread(self._host.expansion, (self._name,), arguments)
         return content_of(result.content)
+
+
+def _has_cache_point(message: ModelMessage) -> bool:
+    contents = (getattr(part, "content", None) for part in message.parts)
+    return any(isinstance(item, CachePoint) for items in contents if isinstance(items, list | tuple) for item in items)
 
 
 def _shown(call: ModelCall) -> list[ModelMessage]:

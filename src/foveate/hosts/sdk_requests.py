@@ -14,7 +14,7 @@ from ..core.stamps import Usage
 from ..errors import FoveateError
 from ..formats import get_format
 from ..requests import ApiError, WireRequest, api_for, api_of, state_in
-from .host import Host, logged, model_name
+from .host import Host, logged, model_name, wants_marks
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
@@ -104,6 +104,9 @@ class SdkRequest:
                 window=self._window,
             )
             self._turn = chat.view.turn
+            model, tools = str(body.get("model") or ""), body.get("tools") or ()
+            self.wants_marks = wants_marks(model, chat.view, tools)
+            """Whether marks for Anthropic's cache pay in this request. Those in Anthropic's own form have them."""
             self.betas, self.body = self._written(prompt)
 
     @property

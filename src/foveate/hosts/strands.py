@@ -6,6 +6,7 @@ agent = Agent(plugins=[FoveatePlugin("sqlite:///chats.db")], conversation_manage
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
 from typing import Any, Final
@@ -19,9 +20,11 @@ from strands.tools import PythonAgentTool
 from strands.types.events import ModelStopReason
 
 from ..conversation import Conversation
+from ..core.needs import CACHE_KEY
+from ..core.profiles import claude_version
 from ..core.stamps import Usage
 from ..errors import BadSetting
-from .host import EXPAND, Host, ModelCall, Path, logged, tool_definition, usage_of_totals, wire_format
+from .host import EXPAND, Host, ModelCall, Path, find_mark, logged, tool_definition, usage_of_totals, wire_format
 from .strands_messages import blocks_of, messages_of, result_block
 
 __all__ = ["FoveatePlugin", "usage_of"]
@@ -85,7 +88,7 @@ class FoveatePlugin(Plugin):
         has_begun = False
         for is_last in (False, True):
             try:
-                async for event in next_(context.replace(messages=parts.shown(call))):
+                async for event in next_(_with_view(context, parts, call)):
                     has_begun = True
                     yield await self._noted(context.agent, call, event)
                 return
@@ -152,6 +155,36 @@ class FoveatePlugin(Plugin):
         return result_block(self.conversation(state["agent"]).expansion(tool_use["input"]), tool_use["toolUseId"])
 
 
+_POINT: Final[dict[str, Any]] = {"cachePoint": {"type": "default"}}
+"""A mark for the cache of Anthropic or Bedrock, in the form of Strands."""
+_BEDROCK: Final = (4, 0)
+"""The version from which on Bedrock has a cache for every Claude. For older ones it may refuse a mark."""
+
+
+def _with_view(context: Any, parts: _RequestParts, call: ModelCall) -> Any:
+    """Return the request with the view, and with the key or the marks for the provider's cache, if it has none."""
+    model, config = context.model, context.model.get_config()
+    messages, prompt = parts.shown(call), context.system_prompt
+    has_own = any(config.get(key) for key in ("cache_config", "cache_tools", "cache_prompt"))
+    if has_own or find_mark([config.get("params"), messages, prompt]):
+        return context.replace(messages=messages)
+    kinds = _kinds(model)
+    if call.wants_marks and ("AnthropicModel" in kinds or ("BedrockModel" in kinds and _has_cache(config))):
+        blocks = [{"text": prompt}] if isinstance(prompt, str) and prompt else prompt
+        return context.replace(messages=parts.shown(call, _POINT), system_prompt=blocks and [*blocks, _POINT])
+    params = config.get("params") or {}
+    if call.cache_key and "OpenAI" in kinds and CACHE_KEY not in params:
+        model = copy.copy(model)  # Other agents use the same object.
+        model.config = {**config, "params": {**params, CACHE_KEY: call.cache_key}}
+    return context.replace(messages=messages, model=model)
+
+
+def _has_cache(config: Any) -> bool:
+    """Return whether Bedrock has a cache for this model."""
+    version = claude_version(str(config.get("model_id")))
+    return version is not None and version >= _BEDROCK
+
+
 class _RequestParts:
     """The messages of the agent in a request, and the blocks that only this request has at its end."""
 
@@ -168,8 +201,11 @@ class _RequestParts:
         self.system = "\n".join(filter(None, texts)) or None
         """The texts of the system prompt and of the added blocks. Both take tokens."""
 
-    def shown(self, call: ModelCall) -> list[Any]:
-        """Return the messages to send: the agent's own where they are shown unchanged, and new ones for the rest."""
+    def shown(self, call: ModelCall, *end: Any) -> list[Any]:
+        """Return the messages to send: the agent's own where they are shown unchanged, and new ones for the rest.
+
+        `end`: blocks to add at the end of those that the agent keeps.
+        """
         shown: list[Any] = []
         for own, entry, _ in call.shown():
             if entry is None:
@@ -177,6 +213,8 @@ class _RequestParts:
             else:
                 role = "assistant" if entry.message.role == "assistant" else "user"
                 _add(shown, {"role": role, "content": blocks_of(entry.message, own["content"] if own else ())})
+        if end and shown and shown[-1]["role"] == "user":
+            _add(shown, {"role": "user", "content": [*end]})
         if self._added:
             _add(shown, {"role": "user", "content": self._added})
         return shown
@@ -196,11 +234,16 @@ def _expand_tool(function: Any) -> PythonAgentTool:
 
 def _model_of(model: Any) -> tuple[str, str]:
     """Return the wire format whose rules the model has, and its name."""
-    kinds = " ".join(kind.__name__ for kind in type(model).__mro__)
+    kinds = _kinds(model)
     name = str(model.get_config().get("model_id") or "")
     if "Bedrock" in kinds:
         return ("anthropic" if "claude" in name else "openai"), f"bedrock:{name}"
     return wire_format(kinds), name
+
+
+def _kinds(model: Any) -> str:
+    """Return the names of a model's class and of those it is based on."""
+    return " ".join(kind.__name__ for kind in type(model).__mro__)
 
 
 def usage_of(usage: Any) -> Usage | None:

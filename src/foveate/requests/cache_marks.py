@@ -13,15 +13,25 @@ from typing import Any, Final
 import msgspec
 
 from ..conversation.request_items import RequestItem
+from ..core.view import View
 from ..formats.anthropic.write import STEP, mark
 
-__all__ = ["MARK_KEY", "add_marks", "keep_marks"]
+__all__ = ["MARK_KEY", "add_marks", "keep_marks", "marks_pay"]
 
 MARK_KEY: Final = b'"cache_control"'
 _MARKED: Final = 2 * STEP
 """Blocks at the end of a request among which some are marked. So the cache is found again behind 34 new blocks."""
 _TAKES = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 """Kinds of blocks that take a mark."""
+
+
+def marks_pay(view: View, has_tools: bool) -> bool:
+    """Return whether a request with this view pays for marks. `has_tools`: whether it offers tools.
+
+    Writing to the cache costs a quarter more than plain input, so it pays only if a later request reads it. The first
+    request of a conversation may be its only one. Behind a reply of a model with tools, another soon follows.
+    """
+    return has_tools and any(entry.message.role == "assistant" for entry in view.entries)
 
 
 def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[bytes], marked: Sequence[int]) -> None:

@@ -15,7 +15,7 @@ from ..core.view import View
 from ..expand.tool import EXPAND_INSTRUCTION, TOOL, expand_tool_json, offers_expand
 from .apis import Api
 from .body import RequestBody
-from .cache_marks import MARK_KEY, add_marks, keep_marks
+from .cache_marks import MARK_KEY, add_marks, keep_marks, marks_pay
 
 __all__ = ["RequestWriter", "WrittenRequest", "json_value"]
 
@@ -81,14 +81,10 @@ class RequestWriter:
         return [place for item in request.items for place in item.places] == list(range(len(self._raws)))
 
     def _needs_marks(self, view: View, offers: bool) -> bool:
-        """Return whether to mark the request for Anthropic's cache, since its client marks none.
-
-        Writing to the cache costs a quarter more than plain input, so it pays only if a later request reads it. The
-        first request of a conversation may be its only one. Behind a reply of a model with tools, another soon follows.
-        """
-        if self._api.format != "anthropic" or not (self._adds_marks or offers) or self._is_marked():
+        """Return whether to mark the request for Anthropic's cache, since its client marks none."""
+        if self._api.format != "anthropic" or self._is_marked():
             return False
-        return self._adds_marks or any(entry.message.role == "assistant" for entry in view.entries)
+        return self._adds_marks or marks_pay(view, offers)
 
     def _is_marked(self) -> bool:
         """Return whether the client marks the request for Anthropic's cache."""
