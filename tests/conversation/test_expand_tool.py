@@ -402,7 +402,9 @@ def test_instruction_ends_any_form_of_system_prompt_once(provider, said, told):
     if provider == "anthropic":
         assert [block["text"] for block in prompt["system"]] == told
     else:
-        assert [message["content"] for message in prompt["messages"] if message["role"] == "system"] == told
+        # One message, since many servers take no second one.
+        systems = [message["content"] for message in prompt["messages"] if message["role"] == "system"]
+        assert systems == ["\n\n".join(told)]
 
 
 @BOTH
@@ -410,8 +412,12 @@ def test_system_prompt_of_the_history_follows_the_instruction(provider):
     chat = opened(provider=provider, expand=True, policy="none")
     chat.append([system("RULES"), user("go")])
     prompt = chat.prompt()
-    leading = prompt["system"] if provider == "anthropic" else prompt["messages"][:2]
-    assert [part.get("text", part.get("content")) for part in leading] == [EXPAND_INSTRUCTION, "RULES"]
+    if provider == "anthropic":
+        assert [part["text"] for part in prompt["system"]] == [EXPAND_INSTRUCTION, "RULES"]
+    else:
+        first, second = prompt["messages"]
+        assert first == {"role": "system", "content": f"{EXPAND_INSTRUCTION}\n\nRULES"}
+        assert second["role"] == "user"
     asked(client_for(provider, [say("done")]), prompt)
 
 

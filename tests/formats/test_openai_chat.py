@@ -449,16 +449,28 @@ def test_an_entry_without_content_for_the_provider_has_no_message():
         (None, []),
         ("", []),
         ("s", [{"role": "system", "content": "s"}]),
-        (["s", "t"], [{"role": "system", "content": "s"}, {"role": "system", "content": "t"}]),
+        (["s", "t"], [{"role": "system", "content": "s\n\nt"}]),
         ([{"type": "text", "text": "s", "cache_control": {}}], [{"role": "system", "content": "s"}]),
         ([{"role": "developer", "content": "s"}], [{"role": "developer", "content": "s"}]),
         ({"role": "system", "content": "s"}, [{"role": "system", "content": "s"}]),
     ],
 )
 def test_the_callers_system_prompt_precedes_that_of_the_view(prompt: object, messages: list[dict[str, Any]]):
+    """They are one message: the templates of many open models take only one, and the fields of the view's count."""
+    request = OpenAIChat().prompt(view(user("u")), profile=PROFILE, system=prompt)
+    assert request == {"messages": [*messages, {"role": "user", "content": "u"}]}
+    text = "\n\n".join([*(message["content"] for message in messages), "own"])
+    expected = [{"role": "system", "content": text}, {"role": "user", "content": "u"}]
     shown = view(system("own"), user("u"))
-    expected = [*messages, {"role": "system", "content": "own"}, {"role": "user", "content": "u"}]
     assert OpenAIChat().prompt(shown, profile=PROFILE, system=prompt) == {"messages": expected}
+    assert json.loads(OpenAIChat().body(shown, profile=PROFILE, system=prompt)) == {"messages": expected}
+
+
+def test_a_second_system_message_of_the_view_stays():
+    shown = view(system("one"), system("two"), user("u"))
+    for prompt, first in ((None, "one"), ("s", "s\n\none")):
+        messages = OpenAIChat().prompt(shown, profile=PROFILE, system=prompt)["messages"]
+        assert [message["content"] for message in messages] == [first, "two", "u"]
 
 
 def test_tools_in_anthropics_shape_are_converted():

@@ -8,12 +8,13 @@ without content (it comes back as an empty text).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, cast
 
 from ...core.messages import Message
 from ...core.profiles import Profile
 from ...core.stamps import Stop, Usage
-from ...core.view import View
+from ...core.view import Entry, View
 from ..blocks import as_dict, as_list, get_string
 from ..cached import CachedFormat
 from ..json import copy_json, encode
@@ -63,24 +64,69 @@ class OpenAIChat(CachedFormat):
     ) -> dict[str, Any]:
         """Return the keyword arguments `messages` and `tools` of `client.chat.completions.create`.
 
-        `system` is a string or a list of strings, text parts or system messages; it goes first. Everything returned is
-        new: changing it affects neither the view, nor the next prompt, nor the arguments.
+        `system` is a string or a list of strings, text parts or system messages. It goes first, in one message with the
+        view's own first system message, since many servers take only one. Everything returned is new: changing it
+        affects neither the view, nor the next prompt, nor the arguments.
 
         `shared`: messages are the same objects in every prompt, which the caller must not change.
         """
-        self._memo.update(view.entries, profile)
+        prompts, leading = self._prompts(view, profile, system)
         defined = for_openai(tools)
-        messages = _system(system) + (self._memo.wires if shared else self._memo.copies())
+        messages = prompts + (self._memo.wires[leading:] if shared else self._memo.copies(leading))
         return {"tools": defined, "messages": messages} if defined else {"messages": messages}
 
     def _body(
         self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]
     ) -> tuple[bytes, list[bytes]]:
         """Return the beginning of the body, and the messages."""
-        self._memo.update(view.entries, profile)
+        prompts, leading = self._prompts(view, profile, system)
         defined = for_openai(tools)
         head = b'{"tools":' + encode(defined) + b',"messages":[' if defined else b'{"messages":['
-        return head, [*[encode(message) for message in _system(system)], *self._memo.pieces]
+        pieces = self._memo.bodies[leading:] if leading else self._memo.pieces
+        return head, [*map(encode, prompts), *pieces]
+
+    def _prompts(self, view: View, profile: Profile, system: object) -> tuple[list[dict[str, Any]], int]:
+        """Return the system messages of a request, and the number of the view's messages that they stand for."""
+        self._memo.update(view.entries, profile)
+        prompts = _system(system)
+        takes_one = profile.system_places == "first"
+        most = len(view.entries) if takes_one else 1 if prompts else 0
+        leading = list(takewhile(_is_system, view.entries[:most]))
+        # Written again: wire messages that are held as bytes stay so.
+        wires = [wire for wire, _ in write_view(tuple(leading), 0, profile)]
+        return _joined([*prompts, *copy_json(wires)]), len(wires)
+
+
+def _is_system(entry: Entry) -> bool:
+    """Return whether an entry is written as a system message."""
+    return entry.message.role == "system" and entry.kind != "note"
+
+
+_SYSTEM = ("system", "developer")
+
+
+def _joined(prompts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return these messages, with consecutive system messages as one. The fields of the last one count.
+
+    Chat templates of many open models refuse a second system message, or leave it or the first one out. Source: the
+    templates that llama.cpp ships, as of November 2026.
+    """
+    joined: list[dict[str, Any]] = []
+    for prompt in prompts:
+        before = joined[-1] if joined else {}
+        contents = [before.get("content"), prompt.get("content")]
+        if before.get("role") not in _SYSTEM or prompt.get("role") not in _SYSTEM or not all(contents):
+            joined.append(prompt)
+        elif all(isinstance(content, str) for content in contents):
+            joined[-1] = {**before, **prompt, "content": "\n\n".join(map(str, contents))}
+        else:
+            joined[-1] = {**before, **prompt, "content": [part for content in contents for part in _parts(content)]}
+    return joined
+
+
+def _parts(content: object) -> list[Any]:
+    """Return the content of a message as a list of parts."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(as_list(content, "content"))
 
 
 def _system(system: object) -> list[dict[str, Any]]:
