@@ -114,6 +114,29 @@ def test_no_other_format_binds_reasoning():
     assert profile_for("openai", "openrouter:anthropic/claude-opus-5-5") == PROFILES["openai"]
 
 
+@pytest.mark.parametrize(
+    ("models", "is_open", "alternates", "call_id_size"),
+    [
+        (("", "gpt-6", "openai:gpt-4o", "ft:gpt-4o:org::1", "azure/o4-mini", "chatgpt-4o-latest"), False, False, 0),
+        (("xai:grok-4.7", "google:gemini-2.5-pro", "openrouter:anthropic/claude-opus-5-5"), False, False, 0),
+        (("ollama:qwen3:8b", "Qwen/Qwen3.6-27B", "gpt-oss:20b", "deepseek:deepseek-chat"), True, False, 0),
+        (("llama-4", "accounts/fireworks/models/kimi-k2", "google/gemma-4-31b-it", "gemma4:12b"), True, False, 0),
+        (("google/gemma-3-27b-it", "ollama:gemma3:27b", "gemma-7b-it"), True, True, 0),
+        (("mistral:open-mixtral-8x22b", "mistralai/Ministral-3-14B", "ollama:devstral"), True, True, 9),
+    ],
+)
+def test_open_models_have_the_rules_of_chat_templates(
+    models: tuple[str, ...], is_open: bool, alternates: bool, call_id_size: int
+):
+    """Sources: the chat templates that llama.cpp ships, and the validators of `mistral-common`."""
+    for model in models:
+        profile = profile_for("openai", model)
+        assert (profile.system_places, profile.user_first) == (("first", True) if is_open else ("any", False)), model
+        assert (profile.plain_contents, profile.alternates) == (is_open, alternates), model
+        assert profile.call_id_size == call_id_size, model
+        assert profile_for("openai_responses", model).system_places == "any"
+
+
 def test_windows_of_newer_models_follow_their_family():
     names = ("claude-sonnet-6", "claude-haiku-4-6", "claude-sonnet-4-6", "claude-haiku-5", "gpt-7-mini", "gpt-neox-20b")
     assert [window_of(name) for name in names] == [1_000_000, 200_000, 1_000_000, 1_000_000, 922_000, None]

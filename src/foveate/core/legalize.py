@@ -19,13 +19,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+from .alternation import alternate
 from .ids import ERASED
 from .messages import Content, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .rendering import trim_end
+from .rules import is_sized_id
 from .saved_views import Refer, SavedLegality, SavedMark
 from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
 from .slots import Counter, Slot, reshape
@@ -142,7 +145,8 @@ class Legalizer:
             self._entries.extend(self._unit_entries(slots[unit:end], before))
             self._systems.read(self._entries, known, prompt)
         closed = [self._closed_use(key) for key, (_, use) in self._open_uses.items() if not use.may_wait]
-        return self._systems.placed([*self._entries, *closed] if closed else self._entries, prompt)
+        placed = self._systems.placed([*self._entries, *closed] if closed else self._entries, prompt)
+        return alternate(placed, self._count) if self._profile.alternates else placed
 
     def _forget(self, since: int) -> None:
         """Return to the newest mark before slot `since` if the last unit does not begin before it."""
@@ -332,12 +336,22 @@ class Legalizer:
             yield slot.cached_entry(form, partial(reshape, bare, message, why, self._count))
 
     def _own_id(self, call_id: str, place: str) -> str:
+        if size := self._profile.call_id_size:
+            return self._sized_id(call_id, place, size)
         own, most = self._plain(call_id), self._profile.max_call_id
         if not own or len(own) > most or self._is_shown(own):
             # The place makes the id unique, not a running number, so the id does not depend on earlier calls.
             own = f"{own[: most // 2] or 'call'}_{place}"
         while self._is_shown(own):  # An original id looks like a generated one.
             own += "_"
+        return own
+
+    def _sized_id(self, call_id: str, place: str, size: int) -> str:
+        """Return an id of exactly `size` letters and digits: the call's own if it is one, and not shown yet."""
+        own, key = call_id, f"{call_id} {place}"
+        while self._is_shown(own) or not is_sized_id(own, size):
+            own = blake2b(key.encode("utf-8", "surrogatepass")).hexdigest()[:size]
+            key += "_"
         return own
 
     def _plain(self, call_id: str) -> str:

@@ -32,7 +32,7 @@ SystemPlaces = Literal["any", "after_user", "first"]
 
 `any`: anywhere (OpenAI). `after_user`: at the beginning; and later behind a user's message or the result of a server
 tool, if a reply or nothing follows (Anthropic since Claude Opus 4.8). `first`: only at the beginning, so that later
-ones become user's notes.
+ones become user's notes (older Claudes, open models).
 """
 
 
@@ -42,15 +42,19 @@ class Profile(Struct, frozen=True):
     format: str
     """Name of the wire format."""
     user_first: bool = False
-    """The first message after the system prompts must be a user's (Anthropic)."""
+    """The first message after the system prompts must be a user's (Anthropic, open models)."""
     system_places: SystemPlaces = "any"
     """Places that system messages may have."""
+    alternates: bool = False
+    """The user's messages and the assistant's without calls must alternate, from a user's on (Mistral, Gemma)."""
     plain_call_ids: bool = False
     """Call ids may contain only letters, digits, `_` and `-` (Anthropic)."""
     max_call_id: int = 64
     """Longest call id. OpenAI's chat completions and many servers like it refused more than 40 characters, the
     Responses API refuses more than 64. A longer id is replaced by a short one, in the call and in its result.
     """
+    call_id_size: int = 0
+    """Exact length of call ids, which then have only letters and digits (Mistral: 9); 0: any length."""
     max_calls: int = 0
     """Most calls in one message (OpenAI's chat completions: 128); 0: no limit. Further calls get their own message."""
     max_tool_name: int = 64
@@ -79,6 +83,8 @@ class Profile(Struct, frozen=True):
     """
     media_in_results: bool = True
     """Tool results may contain images (OpenAI chat completions: text only)."""
+    plain_contents: bool = False
+    """Texts are strings: a content is neither null, nor a list of texts alone (open models)."""
     max_bytes: int = 32_000_000
     """Largest request body (Anthropic: 32 MB)."""
     max_images: int = 20
@@ -180,6 +186,11 @@ messages", November 2026).
 """
 _CLAUDE_SYSTEMS_LATER = {"claude-sonnet-": (5, 5), "claude-haiku-": (5, 5)}
 """The same for families that began to take them later."""
+_HOSTED = re.compile(r"(?:chat)?gpt-(?!oss)|o\d|gemini-|grok-|codex-")
+"""Names of models whose providers serve them alone. Servers of all other models write the prompt by a chat template."""
+_MISTRAL = re.compile(r"(?:mi|magi|mini|dev|code)stral|mixtral|pixtral|voxtral")
+_ALTERNATING = re.compile(rf"{_MISTRAL.pattern}|gemma(?!-?[4-9](?!b))")
+"""Mistral, and Gemma before version 4, but not the sizes in names such as `gemma-7b`."""
 _GPT = re.compile(r"gpt-(?!35(?!\d))(\d{1,2})(?:\.(\d{1,2}))?(?!\d)")
 """The version of a GPT. Azure writes 3.5 as 35."""
 _GPT_CACHE_KEYS = (5, 6)
@@ -241,7 +252,8 @@ def adjusted_to_model(profile: Profile, model: str) -> Profile:
     version = claude_version(model)
     if version is None:
         keys = profile.format.startswith("openai") and not profile.strict and _gpt_version(model) >= _GPT_CACHE_KEYS
-        return replace(profile, binds_reasoning=False, cache_key=keys)
+        profile = replace(profile, binds_reasoning=False, cache_key=keys)
+        return _open_profile(profile, model.lower()) if profile.format == "openai" else profile
     name = bare_model_name(model)
     if profile.system_places != "any":
         since = next((v for family, v in _CLAUDE_SYSTEMS_LATER.items() if name.startswith(family)), _CLAUDE_SYSTEMS)
@@ -265,6 +277,26 @@ def _gemini_profile(profile: Profile, model: str) -> Profile:
         return replace(profile, signed_calls=False, user_last=False) if model.startswith("gemma") else profile
     major, minor = int(version[1]), int(version[2] or 0)
     return replace(profile, signed_calls=major >= 3, media_in_results=major >= 3, user_last=(major, minor) >= (3, 2))
+
+
+def _open_profile(profile: Profile, model: str) -> Profile:
+    """Return the profile of chat completions, adjusted to an open model. Only a model without a name is OpenAI's.
+
+    Servers such as vLLM, llama.cpp, SGLang and LM Studio write the prompt by the model's chat template. Many templates
+    refuse a system message that is not the first message, or leave it out (Qwen since 3.5, MiniMax, gpt-oss), and fail
+    on a content that is null or a list. Those of Mistral and Gemma refuse two users in a row, and Mistral's refuse call
+    ids of other lengths. Sources: the templates that llama.cpp ships, and the request validators of `mistral-common`.
+    """
+    if not model or _HOSTED.match(bare_model_name(model)):
+        return profile
+    return replace(
+        profile,
+        user_first=True,
+        system_places="first",
+        plain_contents=True,
+        alternates=_ALTERNATING.search(model) is not None,
+        call_id_size=9 if _MISTRAL.search(model) else 0,
+    )
 
 
 def _is_next_gpt(name: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from .alternation import Side, last_side, side_of
 from .edits import CALLER, Path
 from .fallbacks import void_parts
 from .messages import Opaque, Reasoning, Text
@@ -20,7 +21,7 @@ from .server_tools import ServerBlock, pair_key, server_blocks
 from .system_messages import ends_in_server_result
 from .view import Entry
 
-__all__ = ["RULES", "Alone", "Rule"]
+__all__ = ["RULES", "Alone", "Rule", "is_sized_id"]
 
 
 class Rule(Protocol):
@@ -85,10 +86,15 @@ class CallsAreAnswered:
 
 
 class CallIdsAreOwn(_Inside):
-    """No call id is empty or too long, and none is used twice."""
+    """No call id is empty or of a wrong length, and none is used twice."""
 
-    provider = "anthropic (twice), anthropic and openai (empty, twice in one message), openai (too long)"
-    breaks = "`tool_use` ids must be unique; Invalid 'messages[1].tool_calls[0].id': string too long"
+    provider = (
+        "anthropic (twice), anthropic and openai (empty, twice in one message), openai (too long), mistral (length)"
+    )
+    breaks = (
+        "`tool_use` ids must be unique; Invalid 'messages[1].tool_calls[0].id': string too long; Tool call id must be "
+        "a-z, A-Z, 0-9, with a length of 9"
+    )
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -99,6 +105,8 @@ class CallIdsAreOwn(_Inside):
                 yield "has a call without an id"
             if len(call.call_id) > profile.max_call_id:
                 yield f"has a call id of more than {profile.max_call_id} characters"
+            if profile.call_id_size and not is_sized_id(call.call_id, profile.call_id_size):
+                yield f"has a call id that is not {profile.call_id_size} letters and digits"
             if call.call_id in self._seen:
                 yield f"uses call id {call.call_id!r} a second time"
             self._seen.add(call.call_id)
@@ -192,7 +200,7 @@ class ArgumentsAreObjects(Alone):
 class UserSpeaksFirst:
     """The first message that is not a system prompt is a user's."""
 
-    provider = "anthropic, gemini"
+    provider = "anthropic, gemini, some open models"
     breaks = "messages: first message must use the user role"
 
     def __init__(self) -> None:
@@ -215,14 +223,33 @@ class UserSpeaksFirst:
             yield "is the end of a view with only system prompts"
 
 
+class RolesAlternate(_Inside):
+    """The user's messages and the assistant's without calls alternate, and calls follow a user's message."""
+
+    provider = "mistral, gemma"
+    breaks = "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."
+
+    def __init__(self) -> None:
+        self._last: Side = "assistant"
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        side = side_of(entry)
+        if profile.alternates and side == self._last:
+            yield f"follows another message of the {side}"
+        self._last = last_side(entry, self._last)
+
+
 class SystemsHavePlaces(_Inside):
     """A system message after the beginning is where the provider takes one.
 
     Consecutive ones count as one. Those without content, which only change settings, may be anywhere.
     """
 
-    provider = "anthropic"
-    breaks = "role 'system' must follow a 'user' message; role 'system' must precede an 'assistant' message"
+    provider = "anthropic; most open models (only at the beginning)"
+    breaks = (
+        "role 'system' must follow a 'user' message; role 'system' must precede an 'assistant' message; System message "
+        "must be at the beginning"
+    )
 
     def __init__(self) -> None:
         self._begun = False  # whether there was an entry that is not a system message
@@ -343,6 +370,11 @@ class PromptsAreIntact:
             yield self._problem
 
 
+def is_sized_id(call_id: str, size: int) -> bool:
+    """Return whether a call id has exactly `size` letters and digits."""
+    return len(call_id) == size and call_id.isascii() and call_id.isalnum()
+
+
 def _changed_paths(entry: Entry) -> list[Path]:
     """Return the places that show other content, except by the caller's own list."""
     return [path for path, policy in zip(entry.shrunk, entry.shrunk_by, strict=True) if policy != CALLER]
@@ -356,6 +388,7 @@ RULES: tuple[Callable[[], Rule], ...] = (
     NothingIsEmpty,
     ArgumentsAreObjects,
     UserSpeaksFirst,
+    RolesAlternate,
     SystemsHavePlaces,
     ReasoningIsWhole,
     VoidBlocksStayAway,

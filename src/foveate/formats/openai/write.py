@@ -13,6 +13,7 @@ from typing import Any
 
 from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall
 from ...core.profiles import Profile
+from ...core.system_messages import NO_REPLY
 from ...core.view import Entry
 from ..blocks import (
     IMAGES,
@@ -135,13 +136,29 @@ def write_view(
     shown: list[Media] | None = None if profile.media_in_results else []
     wires: list[tuple[dict[str, Any], tuple[Entry, ...]]] = []
     for entry in entries:
-        wire = _wire(entry.message, profile, shown)
+        message = entry.message
+        if entry.kind == "note" and message.role == "system":
+            message = Message("user", message.parts, message.name)
+        wire = _wire(message, profile, shown)
         # Leave out a message without content that this format can express: the API refuses empty messages.
         if wire["role"] == "tool" or wire["content"] or wire.keys() - {"role", "content", "name"}:
+            if profile.plain_contents:
+                _make_plain(wire)
             wires.append((wire, (entry,)))
+    if shown and profile.alternates:  # The last side that spoke before the calls is the user's.
+        wires.append(({"role": "assistant", "content": NO_REPLY}, ()))
     if shown:
         wires.append((_media_message(shown, profile.strict, "user"), ()))
     return wires
+
+
+def _make_plain(wire: dict[str, Any]) -> None:
+    """Make the content of a message a text if it is null or a list of texts. Texts are joined as vLLM joins them."""
+    content = wire["content"]
+    if content is None:
+        wire["content"] = wire.pop("refusal", None) or ""
+    elif isinstance(content, list) and all(part.get("type") in ("text", "refusal") for part in content):
+        wire["content"] = "\n".join([part[part["type"]] for part in content])
 
 
 def _wire(message: Message, profile: Profile | None, shown: list[Media] | None) -> dict[str, Any]:
