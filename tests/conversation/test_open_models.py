@@ -155,6 +155,24 @@ def test_parts_of_a_system_prompt_stay_parts_for_openai() -> None:
     assert first == {"role": "developer", "content": [{"type": "text", "text": EXPAND_INSTRUCTION}, *parts]}
 
 
+@pytest.mark.parametrize("content", ["RULES", [{"type": "text", "text": "RULES"}, {"type": "text", "text": "MORE"}]])
+@pytest.mark.parametrize("model", ["gpt-6", QWEN])
+def test_instruction_does_not_grow_in_lists_that_repeat_the_prompt(model: str, content: Any) -> None:
+    """Some programs go on with the messages of the last prompt as their list."""
+    chat = opened(model)
+    messages: list[dict[str, Any]] = [{"role": "system", "content": content}, {"role": "user", "content": "go"}]
+    first = None
+    for number in range(3):
+        shown = chat.prompt(messages=messages)["messages"]
+        assert shown[0] == (first or shown[0])
+        assert json.dumps(shown).count(json.dumps(EXPAND_INSTRUCTION)[1:-1]) == 1
+        first = shown[0]
+        reply = {"role": "assistant", "content": f"reply {number}"}
+        chat.record(reply)
+        messages = [*shown, reply, {"role": "user", "content": f"question {number}"}]
+        assert roles(shown) == ["system", "user", *["assistant", "user"] * number]
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_later_system_messages_are_notes_for_open_models(model: str) -> None:
     chat = opened(model, expand=False)

@@ -108,6 +108,7 @@ _SYSTEM = ("system", "developer")
 def _joined(prompts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return these messages, with consecutive system messages as one. The fields of the last one count.
 
+    A text with which the next message begins is not repeated: programs may send back what a prompt showed them.
     Chat templates of many open models refuse a second system message, or leave it or the first one out. Source: the
     templates that llama.cpp ships, as of November 2026.
     """
@@ -117,11 +118,20 @@ def _joined(prompts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         contents = [before.get("content"), prompt.get("content")]
         if before.get("role") not in _SYSTEM or prompt.get("role") not in _SYSTEM or not all(contents):
             joined.append(prompt)
+        elif _begins_with(contents[1], contents[0]):
+            joined[-1] = {**before, **prompt}
         elif all(isinstance(content, str) for content in contents):
             joined[-1] = {**before, **prompt, "content": "\n\n".join(map(str, contents))}
         else:
             joined[-1] = {**before, **prompt, "content": [part for content in contents for part in _parts(content)]}
     return joined
+
+
+def _begins_with(content: object, text: object) -> bool:
+    """Return whether the content of a message begins with a text, as a joined one does."""
+    if isinstance(content, list):
+        return bool(content) and as_dict(content[0], "content[0]").get("text") == text
+    return f"{content}\n\n".startswith(f"{text}\n\n")
 
 
 def _parts(content: object) -> list[Any]:
