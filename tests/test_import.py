@@ -64,6 +64,16 @@ def test_the_command_names_the_extra_for_a_missing_package(package):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", MISSING)
 
 
+@pytest.mark.parametrize("package", ["jinja2", "markdown_it", "markupsafe", "pygments", "starlette"])
+def test_the_inspector_names_the_extra_for_a_missing_package(package):
+    """Programs with FastAPI often have some of these packages, and not all."""
+    pytest.importorskip("starlette", reason="starlette is not installed (the extra `inspect`)")
+    hidden = f"import sys; sys.modules['{package}'] = None; from foveate.inspector import build_app"
+    done = python("-c", hidden)
+    assert done.returncode == 1
+    assert done.stderr.endswith('MissingExtra: The inspector needs: pip install "foveate[inspect]".\n')
+
+
 def test_every_public_name_exists_and_is_named_once():
     assert len(foveate.__all__) == len(set(foveate.__all__))
     assert [name for name in foveate.__all__ if not hasattr(foveate, name)] == []

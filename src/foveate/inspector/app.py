@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from mimetypes import guess_type
 
 from starlette.applications import Starlette
@@ -14,7 +15,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ..errors import BadInput, ConflictError, ConversationBusy, FoveateError, NoSuchConversation, UnknownHandle
+from ..errors import (
+    BadInput,
+    ConflictError,
+    ConversationBusy,
+    FoveateError,
+    MissingExtra,
+    NoSuchConversation,
+    UnknownHandle,
+)
 from ..ports import Store
 from .access import Access, Guard
 from .jobs import Jobs
@@ -23,6 +32,10 @@ from .pages.base import STATIC, VERSION, Page, page
 from .sources import Preparing, Source, Sources, StoreSource, by_key
 
 __all__ = ["build_app"]
+
+# A page imports them at the first Markdown or code, because that takes long. That is too late to report a missing one.
+if any(find_spec(package) is None for package in ("markdown_it", "pygments")):
+    raise MissingExtra("The inspector", "inspect")
 
 
 def routes() -> list[BaseRoute]:
