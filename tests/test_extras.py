@@ -1,4 +1,4 @@
-"""The extras of the package: they install next to frameworks, and the oldest SDKs that they allow work.
+"""The extras of the package: they install next to frameworks, and the oldest packages that they allow work.
 
 The tests ask the package index, through uv. Without uv or a network they are skipped.
 """
@@ -54,12 +54,38 @@ def test_models_work_with_the_oldest_sdks(tmp_path):
     assert len(oldest) == len(SDKS)
     assert all("==" in one for one in oldest)
     uv("pip", "install", "--quiet", "--python", sys.executable, "--target", str(tmp_path), *oldest)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "tests/models"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-3_000:]
+    run_with(tmp_path, "tests/models")
     versions = "import openai, anthropic; print(openai.__file__, anthropic.__file__)"
     files = subprocess.run(
-        [sys.executable, "-c", versions], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", versions],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert files.stdout.count(str(tmp_path)) == len(SDKS)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the oldest packages have no wheels for newer Pythons")
+def test_extras_work_with_the_oldest_packages(tmp_path):
+    """Older ones installed, and then failed or left a function out: the files below found each of these."""
+    lists = [PROJECT["dependencies"], *(EXTRAS[name] for name in re.findall(r"\w+", EXTRAS["all"][0])[1:])]
+    wanted = [one for each in lists for one in each if not one.startswith("foveate[")]
+    assert {"aiohttp>=3.12", "psycopg-pool>=3.2"} <= set(wanted)
+    oldest = ("--resolution", "lowest-direct", "--target", str(tmp_path))
+    uv("pip", "install", "--quiet", "--python", sys.executable, *oldest, *wanted)
+    files = (
+        *("tests/agents/test_builder.py", "tests/cli/test_cli_app.py", "tests/digest/test_digest_code.py"),
+        *("tests/proxy/test_recognition.py", "tests/counters/test_exact.py"),
+    )
+    said = run_with(tmp_path, *files, "tests/mcp_server", "-k", "not mcp_server or command")
+    assert "is not installed" not in said, said
+
+
+def run_with(packages: Path, *arguments: str) -> str:
+    """Run tests with the packages of a folder before those of this environment. Returns the output of pytest."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(packages)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-3_000:]
+    return done.stdout
