@@ -100,7 +100,7 @@ def _build(shapes: Sequence[Shape], random: Random, share_of_steps: float, round
             number += 1
             if text.startswith("next:"):
                 time = planned[-1][0] + 1e-9
-            planned.append((time, _messages(text.removeprefix("next:"), random, number)))
+            planned.append((time, _messages(text.removeprefix("next:"), random, number, len(facts))))
     planned.sort(key=lambda pair: pair[0])
     said = sum(len(text) for fact in facts for text in fact.says)
     wanted = characters or rounds * int(said / _SHARE)
@@ -124,11 +124,11 @@ def add_group(groups: list[tuple[Message, ...]], group: list[Message]) -> None:
     groups.append(tuple(group))
 
 
-def _messages(text: str, random: Random, number: int) -> list[Message]:
-    """Return the messages that say one text of a fact."""
+def _messages(text: str, random: Random, number: int, fact: int) -> list[Message]:
+    """Return the messages that say one text of a fact. A tool says all texts of a fact with one command."""
     role, colon, rest = text.partition(":")
     if colon and role == "tool":
-        call = foveate.ToolCall(f"fact_{number}", "bash", '{"command": "make status"}')
+        call = foveate.ToolCall(f"fact_{number}", "bash", f'{{"command": "make status-{fact}"}}')
         return [foveate.assistant("", call), foveate.tool_result(f"fact_{number}", rest)]
     if colon and role == "assistant":
         return [foveate.assistant(rest)]

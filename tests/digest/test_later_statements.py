@@ -189,3 +189,18 @@ def test_a_sentence_with_a_colon_is_no_item_of_a_report():
             assistant("All right."), user("Where is the sidebar?"),
             assistant("The office of the plumber has called: he will ring at 17:20 instead of 11:35.")]  # fmt: skip
     assert "home (later: The office of the plumber" in digest_messages(said, 2_000)
+
+
+def test_free_room_shows_the_newest_result_of_a_call():
+    first, again = call('{"service": "mailer", "port": 3923, "status": "up"}'), call("mailer port 2676 status up again")
+    text = digest_messages([user("Look at it."), *first, assistant("Fine."), *again], 2_000)
+    assert "2676" in text
+    assert "3923" not in text
+
+
+def test_free_room_shows_an_older_result_whose_call_was_answered_by_a_remark():
+    first, again = (
+        call("The mailer listens on port 3923 and sends forty letters each minute."),
+        call("Unchanged since."),
+    )
+    assert "3923" in digest_messages([user("Look at it."), *first, assistant("Fine."), *again], 2_000)

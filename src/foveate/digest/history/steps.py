@@ -91,6 +91,11 @@ class Steps:
         self.add_text(place, text, age)
         return about, "" if lines else _pairs_of(text)
 
+    def call_of(self, message: Message) -> tuple[str, str] | None:
+        """Return the name and the arguments of the call that a message answers; None if it is not known."""
+        call = self._calls.get(message.result.call_id) if message.result is not None else None
+        return (call.name, call.arguments) if call is not None else None
+
     def short_lines(self, place: int, result: ToolResult) -> list[str]:
         """Return the lines of a short result that has a name in use: they may show that a statement is outdated."""
         if len(result.text) > _SHORT or not any(

@@ -45,6 +45,8 @@ _FOCUS = 40.0
 """Worth that a word of the focus adds to a line."""
 _HOLDING = 8_000
 """The room that bounds the statements among which those that hold are searched."""
+_REPEATED = 2
+"""An older result of the same call is shown only if it has so many times the characters: the newest may be a remark."""
 _ROW = 40
 """Characters that are worth filling."""
 
@@ -67,7 +69,13 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
         selection.left = free - len(text)
     if selection.left > _ROW:
         selection.add(lines.rest, selection.left)
+        answered: dict[tuple[str, str], int] = {}  # Characters of the newest result of each call.
         for message in reversed(messages if selection.left > room // 50 else ()):
+            call = steps.call_of(message)
+            if call in answered and len(message.text) < _REPEATED * answered[call]:
+                continue
+            if call is not None:
+                answered.setdefault(call, len(message.text))
             selection.add((one for one in _lines_of(message) if one.text not in reader.gone), selection.left)
             if selection.left <= room // 50:
                 break
