@@ -204,3 +204,9 @@ def test_free_room_shows_an_older_result_whose_call_was_answered_by_a_remark():
         call("Unchanged since."),
     )
     assert "3923" in digest_messages([user("Look at it."), *first, assistant("Fine."), *again], 2_000)
+
+
+def test_a_short_sentence_stays_with_what_it_refers_to():
+    text = "took FIN-8331 off Omar, too much going on there. Saskia does it"
+    assert split_statements(text) == [text]
+    assert len(split_statements("The tests pass. Saskia has a question about the port.")) == 2

@@ -53,6 +53,8 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a sentence that qualifies the one before it."""
+_REFERS = re.compile(r"(?:\S+ ){1,3}(?:it|them|that|this|him|her|es|das|ihn|sie|lo|la|ça|isso|eso)[.!]?\Z")
+"""A short sentence about what the one before it names: `Saskia does it.`"""
 _WAITS = re.compile(r"[^.!?]{0,40}[:：—-]\s*\Z|\W*+(?:[^\W_]++\W++){0,3}[^\W_]++\W*+\Z")
 """An opening of at most four words, or one that ends with a colon."""
 _TURNS = re.compile(
@@ -184,7 +186,11 @@ def _sentences(text: str) -> list[str]:
         if waiting:
             sentence, waiting = f"{waiting} {sentence}", ""
         elif groups and len(groups[-1]) + len(sentence) < (
-            _LONGEST_GROUP if _LEANS.match(sentence) else _LONGEST_CHAT if sentence[:1].islower() else 0
+            _LONGEST_GROUP
+            if _LEANS.match(sentence) or _REFERS.match(sentence)
+            else _LONGEST_CHAT
+            if sentence[:1].islower()
+            else 0
         ):
             groups[-1] += f" {sentence}"
             continue
