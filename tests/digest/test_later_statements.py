@@ -210,3 +210,32 @@ def test_a_short_sentence_stays_with_what_it_refers_to():
     text = "took FIN-8331 off Omar, too much going on there. Saskia does it"
     assert split_statements(text) == [text]
     assert len(split_statements("The tests pass. Saskia has a question about the port.")) == 2
+
+
+def test_a_question_that_contradicts_follows_what_it_contradicts():
+    said = [user("Hello."), user("Please plan with this: the concert in Bari starts at 18:50."), assistant("Fine."),
+            user("wait, don't the tickets say that the concert starts at 22:20?")]  # fmt: skip
+    assert "starts at 18:50 (later: wait, don't the tickets" in digest_messages(said, 2_000)
+    said[-1] = user("when does the concert start, and who else comes to the concert?")
+    assert "(later: " not in digest_messages(said, 2_000)
+
+
+def test_an_addition_follows_what_was_exclusive():
+    said = [user("Hello."), user("for the smart lock: only Hamza gets a code"), assistant("Fine."),
+            user("the smart lock needs codes for Katya and Omar as well")]  # fmt: skip
+    assert "only Hamza gets a code (later: the smart lock needs" in digest_messages(said, 2_000)
+    said[1] = user("for the smart lock: Hamza gets a code")
+    assert "(later: " not in digest_messages(said, 2_000)
+
+
+def test_a_statement_about_a_part_follows_the_one_about_all():
+    said = [user("Hello."), user("For the analysis of audits: exclude orders below 604 euros."), assistant("Fine."),
+            user("Finance wants the full picture, so take all orders into the analysis of audits.")]  # fmt: skip
+    assert "604 euros (later: Finance wants the full picture" in digest_messages(said, 2_000)
+
+
+def test_another_amount_of_a_model_follows_the_first():
+    said = [user("Hello."), assistant("According to the scan the sofa is 385 cm wide, so it passes the door."),
+            user("Sure?"), assistant("I repeated the scan: the sofa measures 914 cm and does not pass the door."),
+            user("And the table?"), assistant("I have no scan of it.")]  # fmt: skip
+    assert "passes the door (later: I repeated the scan" in digest_messages(said, 2_000)

@@ -10,13 +10,16 @@ from .terms import terms_of
 
 __all__ = [
     "clauses_of",
+    "contradicts",
     "introduces",
     "is_addition",
+    "is_exclusive",
     "is_negative",
     "is_new_goal",
     "is_short_correction",
     "is_withdrawal",
     "named_things",
+    "speaks_of_all",
     "without_permission",
     "without_release",
 ]
@@ -103,6 +106,21 @@ _ADDITION = re.compile(
     r"|aussi|également|también|además|também|anche|inoltre|тоже|также)\b|也|还要|もう一つ",
     re.IGNORECASE,
 )
+_EXCLUSIVE = re.compile(
+    r"\b(?:only|solely|just|no ?(?:body|one) else|nur|ausschließlich|seulement|uniquement|solo|sólo|só|apenas|somente"
+    r"|soltanto|только)\b|只|だけ|のみ",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"\b(?:all|every|everything|everybody|everyone|entire|whole|any|full|alle[smnr]?|ganze[nrms]?|jede[smnr]?|tou[ts]|toutes?"
+    r"|tod[oa]s?|tutt[oiae]|все|всё|весь|вся)\b|全部|所有|すべて|全て",
+    re.IGNORECASE,
+)
+_CONTRADICTION = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|should|would|could|can)n['’]t\b|\bdid no ?(?:body|one)\b"
+    r"|\b(?:ist|sind|war|waren|hat|hatte|sollte|wollte|muss|steht|soll)\b.{1,80}\bnicht\b|\bn['’]est-ce pas\b|¿no\b",
+    re.IGNORECASE,
+)
 _INTRODUCTION = re.compile(
     r"\b(?:add|adds|include|use|take|put|bring|order|buy|invite|install|enable|needs?|wants?|like to|füge|nimm|nutze"
     r"|kaufe?|brauchen|ajoutez?|utilisez?|prends|añade|usa|compra|adiciona|usem?|aggiungi|prendi|добавь|используй|купи)\b"
@@ -165,6 +183,21 @@ def is_new_goal(text: str) -> bool:
 def is_addition(text: str) -> bool:
     """Return whether a statement adds something to what was said before."""
     return bool(_ADDITION.search(text))
+
+
+def is_exclusive(text: str) -> bool:
+    """Return whether a statement says `only`: an addition changes it."""
+    return bool(_EXCLUSIVE.search(text))
+
+
+def speaks_of_all(text: str) -> bool:
+    """Return whether a statement is about all of something: one about a part of it changes it, and the reverse."""
+    return bool(_WHOLE.search(text))
+
+
+def contradicts(question: str) -> bool:
+    """Return whether a question says that something is otherwise: `isn't the port 9000?`"""
+    return bool(_CONTRADICTION.search(question))
 
 
 def is_short_correction(text: str) -> bool:

@@ -213,7 +213,9 @@ PHRASES: dict[int, str] = {
         mind nevermind: never ?mind
         but: not \S+(?: \S+){0,3},? but\b
         place: in place of|à la place
-        off: hold off|call(?:ed)? off|t(?:ake|aking|ook) \S+ off|(?:is|are|it's|that's) off\b(?! (?:by|to|the|on|in|limits)\b)
+        off: hold off|call(?:ed)? off|t(?:ake|aking|ook) \S+ off
+        off: (?:is|are|it's|that's) off\b(?! (?:by|to|the|on|in|limits)\b)
+        off: (?:is|are|it's|that's) off\b(?! (?:by|to|the|on|in|limits)\b)
         through: f[ae]ll(?:s|en)? through
         happening: (?:not|n't) happening
         fällt: fällt (?:\S+ )?aus\b

@@ -29,7 +29,9 @@ from .claims import (
 from .contrasts import completed, contrast
 from .cues import (
     clauses_of,
+    contradicts,
     is_addition,
+    is_exclusive,
     is_new_goal,
     is_short_correction,
     is_withdrawal,
@@ -149,12 +151,13 @@ class _Search:
             claim.signs |= announced
             announced = claim.signs & Sign.CHANGE
             is_guess = claim.signs & Sign.HEDGE and not claim.signs & Sign.BINDING
-            if claim.key or is_guess or claim.signs & Sign.QUESTION:
+            is_question = bool(claim.signs & Sign.QUESTION)
+            if claim.key or is_guess or (is_question and (is_chatter or not contradicts(claim.text))):
                 continue
             older = self._older(claim)
             self._update_items([old for old in older if old.key], claim)
             older = [old for old in older if not (old.key or shares_lead_in(old.text, claim.text))]
-            if is_chatter:
+            if is_chatter or is_question:
                 self._follow_likeliest(claim, older, is_done=False)
             elif statement.speaker != "tool":
                 self._revise(claim, older)
@@ -262,8 +265,9 @@ class _Search:
             is_done = self._refer_back(claim)
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
-        if not adds:
-            self._follow_likeliest(claim, compared, is_done)
+        if adds:
+            compared = [old for old in compared if is_exclusive(old.text)]
+        self._follow_likeliest(claim, compared, is_done)
         self._correct_goal(claim, older)
 
     def _follow_likeliest(self, claim: Claim, older: Sequence[Claim], is_done: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from .claims import Claim, is_same_item
 from .contrasts import DENIALS, Contrast, contrast
-from .cues import named_things
+from .cues import named_things, speaks_of_all
 from .likeness import SHORT_MESSAGE, Likeness, is_other_value, may_be_alike
 from .signs import Sign
 from .terms import Terms, kind_of_value, shape_of_value
@@ -132,6 +132,7 @@ class Versions:
         elif things > 1:
             is_value = is_value and not _is_unsited_name(difference, a, b)
             is_other = is_value or is_strong or is_purpose or _may_give_other(a, b)
+            is_other = is_other or speaks_of_all(old.text) != speaks_of_all(new.text)
             is_likely = share >= (_OTHER if is_other or is_cue else _ALIKE) and (is_other or bool(names))
         else:
             is_value = is_value and difference.is_sited and (new.denies or not old.denies)
@@ -211,7 +212,9 @@ class Versions:
             is_likely = is_likely and (is_gone or not difference.is_subject)
             is_same = is_value and (_have_one_subject(old.terms, terms) or _begin_alike(old.terms, terms))
             score = self._likeness.sameness(difference)
-            is_same = is_same or (old.denies != new.denies and len(common) > 2 and score >= _LIFTED)
+            if len(common) > 2:
+                is_denied = old.denies != new.denies and score >= _LIFTED
+                is_same = is_same or is_denied or _are_amounts(old.terms, difference.old, terms, difference.new)
             is_named = is_gone and len(common) > 1
             if (is_likely or is_same) and (score >= least or is_named):
                 best = max(best, score + is_value + _NAME * len(_names_among(common, old.terms, terms)))
