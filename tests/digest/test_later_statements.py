@@ -239,3 +239,11 @@ def test_another_amount_of_a_model_follows_the_first():
             user("Sure?"), assistant("I repeated the scan: the sofa measures 914 cm and does not pass the door."),
             user("And the table?"), assistant("I have no scan of it.")]  # fmt: skip
     assert "passes the door (later: I repeated the scan" in digest_messages(said, 2_000)
+
+
+def test_two_numbers_that_count_two_things_stay_apart():
+    said = [user("Hello."), user("The upload endpoint takes at most 16 MB per file."), assistant("Fine."),
+            user("The upload endpoint takes at most 36 files per request.")]  # fmt: skip
+    text = digest_messages(said, 2_000)
+    assert "16 MB per file" in text
+    assert "36 files per request" in text

@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .contrasts import completed, contrast
+from .contrasts import completed, contrast, unit_of
 from .cues import clauses_of, introduces, is_negative, without_permission
 from .signs import Sign, signs_of
 from .statements import ANSWERED, split_sentences
@@ -161,8 +161,7 @@ _NOMINAL = re.compile(
 
 def is_quantity(terms: Terms, number: str) -> bool:
     """Return whether a noun follows a number: `14 chairs`, but not `table 14`."""
-    place = terms.places[number] + 1
-    return any(other == place for other in terms.places.values())
+    return bool(unit_of(terms, number))
 
 
 def is_nominal(text: str) -> bool:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from .lexicon import words
 from .terms import Terms, kind_of_value, shape_of_value
 
-__all__ = ["DENIALS", "Contrast", "completed", "contrast"]
+__all__ = ["DENIALS", "Contrast", "completed", "contrast", "unit_of"]
 
 DENIALS = words("""
     not never no nicht nie kein pas jamais nunca não non mai не don't doesn't didn't isn't aren't wasn't can't cannot
@@ -69,6 +69,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
     are_others = _are_other_ones(old, new, gone) or _are_other_ones(new, old, come)
     left, added = (gone - run_a) & old.values, (come - run_b) & new.values
     is_apart = are_others or bool(left and added) or any(g not in run_a and c not in run_b for g, c in aligned)
+    is_apart = is_apart or _count_two_things(old, a, new, b)
     is_twofold = is_apart and (
         are_others
         or any(g not in run_a and c not in run_b for g, c in inside)
@@ -91,6 +92,20 @@ def contrast(old: Terms, new: Terms) -> Contrast:
 def _are_other_ones(one: Terms, other: Terms, own: frozenset[str]) -> bool:
     """Return whether two sentences say of which of several things they speak: `the upper shelf`, `the lower shelf`."""
     return bool(other.chosen) and any(term in own for term in _heads(one, other.chosen))
+
+
+def _count_two_things(old: Terms, a: str, new: Terms, b: str) -> bool:
+    """Return whether two numbers count two things of which both statements speak: `16 MB per file`, `36 files`."""
+    if kind_of_value(a) != "number" or kind_of_value(b) != "number":
+        return False
+    one, other = unit_of(old, a), unit_of(new, b)
+    return bool(one and other) and one != other and (other in old.all or one in new.all)
+
+
+def unit_of(terms: Terms, value: str) -> str:
+    """Return the term right behind a value, such as `files` in `36 files`; "" if there is none."""
+    place = terms.places[value] + 1
+    return next((term for term, other in terms.places.items() if other == place), "")
 
 
 def _is_further(terms: Terms, one: str) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .claims import Claim, is_same_item
-from .contrasts import DENIALS, Contrast, contrast
+from .contrasts import DENIALS, Contrast, contrast, unit_of
 from .cues import named_things, speaks_of_all
 from .likeness import SHORT_MESSAGE, Likeness, is_other_value, may_be_alike
 from .signs import Sign
@@ -296,12 +296,7 @@ def _are_amounts(old: Terms, a: str, new: Terms, b: str) -> bool:
     """Return whether two values are numbers of one unit: `90 euros` and `70 euros`."""
     if not a or kind_of_value(a) != "number":
         return False
-    return _unit(old, a) == _unit(new, b) != ""
-
-
-def _unit(terms: Terms, value: str) -> str:
-    place = terms.places[value] + 1
-    return next((term for term, other in terms.places.items() if other == place), "")
+    return unit_of(old, a) == unit_of(new, b) != ""
 
 
 def _have_one_label(old: Terms, new: Terms, difference: Contrast) -> bool:
