@@ -23,6 +23,8 @@ from retention.templates_blind_agent_facts import BLIND_AGENT_FACTS
 from retention.templates_blind_agents import BLIND_AGENTS
 from retention.templates_blind_changes import BLIND_CHANGES
 from retention.templates_blind_facts import BLIND_FACTS
+from retention.templates_blind_fourth import BLIND_FOURTH
+from retention.templates_blind_fourth_work import BLIND_FOURTH_WORK
 from retention.templates_blind_pairs import BLIND_PAIRS
 from retention.templates_blind_people import BLIND_PEOPLE
 from retention.templates_blind_work_changes import BLIND_WORK_CHANGES
@@ -57,6 +59,8 @@ BLIND: tuple[Shape, ...] = (
     *BLIND_CHANGES,
     *BLIND_WORK_CHANGES,
     *BLIND_PAIRS,
+    *BLIND_FOURTH,
+    *BLIND_FOURTH_WORK,
 )
 FOREIGN = (*WORK, *PEOPLE)
 
