@@ -81,6 +81,18 @@ def test_page_names_the_window_of_its_percentage():
         assert "of a window of 200,000" in client.get("/c/store/c").text
 
 
+def test_stand_ins_between_messages_have_no_page_of_their_own():
+    """Their rows had a link to an original that no message is."""
+    store = MemoryStore()
+    with open_conversation("c", store=store, format="openai", model="mistral-small", window=20_000) as chat:
+        chat.append([user("One"), user("Two")])
+        chat.record({"role": "assistant", "content": "yes", "model": "mistral-small"})
+    with client_of(build_app(store)) as client:
+        text = client.get("/c/store/c", params={"turn": 1}).text
+    assert ROW.findall(text) == ["m1", "s2", "m2"]
+    assert "Original and difference" not in text
+
+
 def test_rows_of_all_pieces_are_the_view(get, long_store):
     chat = open_conversation("run", store=long_store, format="anthropic", policy="off")
     turn = chat.view.turn - 20

@@ -171,6 +171,25 @@ def test_places_are_found_next_to_stand_ins_for_open_calls():
     assert [index_at(moment.view, moment.places, position) for position in (1, 2, 3, 4)] == [0, 1, 2, 7]
 
 
+def test_stand_ins_between_messages_have_the_place_of_the_next_one():
+    """Such a stand-in has no position of its own, and a live page asks for the rows of new positions only."""
+    chat = opened(*[user(f"Part {number}") for number in range(5)], model="mistral-small")
+    ids = [entry.id for entry in chat.view if entry.id]
+    chat.edit(Hide(Span(ids[1], ids[2])))
+    moment = moments_of(chat).at()
+    assert moment.places == [0, (2, 3), 1, 2, 3, 4]
+    assert [index_at(moment.view, moment.places, position) for position in range(1, 7)] == [0, 1, 1, 2, 4, 6]
+    shown = [(row.key, row.handle, row.position, row.last) for row in rows(chat) if isinstance(row, EntryRow)]
+    assert shown == [
+        ("m1", "m1", 1, 1),
+        ("s4", "", 4, 4),
+        ("m4", "m4", 4, 4),
+        ("s5", "", 5, 5),
+        ("m5", "m5", 5, 5),
+    ]
+    assert [row.key for row in moments_of(chat).rows(moment, moment.places[4:])] == ["s5", "m5"]
+
+
 def test_views_of_earlier_calls_are_kept_until_something_changes():
     store = MemoryStore()
     replay(agent_run(20, seed=1), policy="prune", store=store, name="run")

@@ -74,11 +74,11 @@ class EntryRow(Struct, frozen=True):
     """One entry of a view, or one message as it was appended."""
 
     key: str
-    """Its name on the page: the handle, and a number where several entries share one."""
+    """Its name on the page: the handle, and a number where several entries share one; `s3` for a stand-in before m3."""
     handle: str
     """Its handle, `m12`, or that of a range, `m3-m17`; "" for a text that no message has."""
     position: int
-    """Position of the message, or of the first of a span."""
+    """Position of the message, of the first of a span, or of the message behind a stand-in that has none."""
     last: int
     """Position of the last message that it stands for."""
     kind: RowKind
@@ -193,13 +193,22 @@ def places_of(view: View, last: int = 0) -> list[RowPlace]:
     places: list[RowPlace] = []
     end = 0
     for index, entry in enumerate(view.entries):
-        if entry.position > end + 1:
-            places.append((end + 1, entry.position - 1))
+        position = position_of(view, index)
+        if position > end + 1:
+            places.append((end + 1, position - 1))
         places.append(index)
-        end = max(end, entry.last, entry.position)
+        end = max(end, entry.last, position)
     if last > end:
         places.append((end + 1, last))
     return places
+
+
+def position_of(view: View, index: int) -> int:
+    """Return the position of an entry; of a stand-in for no message, that of the entry behind it."""
+    last = len(view.entries) - 1
+    while not view.entries[index].position and index < last:
+        index += 1
+    return view.entries[index].position
 
 
 def edit_numbers(view: View, places: Iterable[RowPlace], covers: Iterable[Cover]) -> set[int]:
@@ -218,14 +227,16 @@ def rows_of(
     calls = _calls_near(view, [place for place in places if isinstance(place, int)])
     keys: set[str] = set()
     return [
-        _entry_row(view.entries[place], by_number, calls, keys)
+        _entry_row(view.entries[place], position_of(view, place), by_number, calls, keys)
         if isinstance(place, int)
         else _gap_row(place, by_number, covers)
         for place in places
     ]
 
 
-def _entry_row(entry: Entry, records: Mapping[int, Record], calls: Mapping[str, ToolCall], keys: set[str]) -> EntryRow:
+def _entry_row(
+    entry: Entry, position: int, records: Mapping[int, Record], calls: Mapping[str, ToolCall], keys: set[str]
+) -> EntryRow:
     number = entry.edits[-1] if entry.edits else 0
     record = records.get(number)
     edit = record.edits[number - record.first] if record else None
@@ -237,10 +248,10 @@ def _entry_row(entry: Entry, records: Mapping[int, Record], calls: Mapping[str, 
         freed = record.tokens_before - record.tokens_after if len(record.edits) == 1 else 0
         original = summary.tokens_before or entry.tokens + max(0, freed)
     return EntryRow(
-        key=_key(entry.handle, keys),
+        key=_key(entry.handle if entry.position else f"s{position}", keys),
         handle=f"{entry.handle}-m{entry.last}" if entry.span else entry.handle if entry.position else "",
-        position=entry.position,
-        last=max(entry.last, entry.position),
+        position=position,
+        last=max(entry.last, position),
         kind=row_kind(entry, summary),
         content=content_kind(entry),
         role=entry.message.role,
@@ -349,9 +360,11 @@ def index_at(view: View, places: Sequence[RowPlace], position: int) -> int:
         if not isinstance(place, int):
             return place[1]
         entry = view.entries[place]
+        if not entry.position and place + 1 < len(view.entries):
+            return end(place + 1)  # A stand-in for no message belongs to the entry behind it.
         own = max(entry.last, entry.position)
         # A stand-in for an answer has the position of its call, and stands after the answers that came.
-        return max(own, end(place - 1)) if entry.kind == "stand-in" and place else own
+        return max(own, end(place - 1)) if entry.kind == "stand-in" and entry.position and place else own
 
     return bisect_left(places, position, key=end)
 
