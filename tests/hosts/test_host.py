@@ -61,6 +61,19 @@ def test_a_shortened_item_comes_with_its_message():
     assert all(piece.entry is not None and len(piece.entry.message.text) < len(LONG) for piece in short)
 
 
+@pytest.mark.parametrize(
+    ("format", "model"),
+    [("openai", "Qwen/Qwen3.6-27B"), ("openai", "mistral-small"), ("anthropic", "claude-haiku-4-5")],
+)
+def test_later_system_messages_are_notes_of_the_user(format: str, model: str):
+    """They were system messages in the frameworks' own form, which these models refuse."""
+    items: list[Item] = [("system", "Be brief."), ("user", "Hello."), ("assistant", "Hi."), ("system", "In French.")]
+    call = begin(Host(window=16_000), [*items, ("user", "Bye.")], format=format, model=model)
+    assert call is not None
+    roles = [piece.item[0] if piece.entry is None else piece.entry.message.role for piece in call.shown()]
+    assert roles == ["system", "user", "assistant", "user", *["assistant"] * (model == "mistral-small"), "user"]
+
+
 def test_a_reply_is_recorded_once_although_the_list_brings_it():
     host, items = Host(window=16_000), list[Item]([("user", "Hello.")])
     for number in range(3):

@@ -14,7 +14,7 @@ from typing import Literal
 
 from .messages import Message, Text
 from .slots import Counter, reshape
-from .system_messages import NO_REPLY, OPENING
+from .system_messages import NO_REPLY, OPENING, sent_role
 from .view import Entry
 
 __all__ = ["Side", "alternate", "last_side", "side_of"]
@@ -28,10 +28,8 @@ _WHY = "the messages of the user and of the assistant must alternate"
 
 def side_of(entry: Entry) -> Side | None:
     """Return the side that speaks in an entry; None for results and system messages."""
-    message = entry.message
-    if message.role == "user" or entry.kind == "note":
-        return "user"
-    return "assistant" if message.role == "assistant" else None
+    role = sent_role(entry)
+    return role if role == "user" or role == "assistant" else None
 
 
 def last_side(entry: Entry, before: Side) -> Side:

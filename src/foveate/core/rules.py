@@ -18,7 +18,7 @@ from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
 from .server_tools import ServerBlock, pair_key, server_blocks
-from .system_messages import ends_in_server_result
+from .system_messages import ends_in_server_result, sent_role
 from .view import Entry
 
 __all__ = ["RULES", "Alone", "Rule", "is_sized_id"]
@@ -216,7 +216,7 @@ class UserSpeaksFirst:
             and not is_compaction
         ):
             yield "comes before any user"
-        self._spoken = self._spoken or entry.message.role != "system" or entry.kind == "note"
+        self._spoken = self._spoken or sent_role(entry) != "system"
 
     def end(self, newest_input: int) -> Iterator[str]:
         if not self._spoken:
@@ -257,7 +257,7 @@ class SystemsHavePlaces(_Inside):
         self._is_instructed = False  # whether a system message with content follows it
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
-        is_system = entry.message.role == "system" and entry.kind != "note"
+        is_system = sent_role(entry) == "system"
         if not is_system:
             if self._is_instructed and self._begun and entry.message.role != "assistant":
                 yield "follows a system message, which must come before a reply or at the end"

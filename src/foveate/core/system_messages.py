@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .compactions import begins_compacted
-from .messages import Message, Opaque, Text
+from .messages import Message, Opaque, Role, Text
 from .profiles import Profile
 from .rendering import is_directive
 from .slots import Counter, Slot, reshape
 from .view import Entry
 
-__all__ = ["NO_REPLY", "OPENING", "SYSTEM_NOTE", "SystemMessages", "ends_in_server_result", "last_prompt"]
+__all__ = ["NO_REPLY", "OPENING", "SYSTEM_NOTE", "SystemMessages", "ends_in_server_result", "last_prompt", "sent_role"]
 
 OPENING = "[The conversation goes on from here.]"
 """The user's note before a view that would begin with the assistant, or before an instruction without a place."""
@@ -47,6 +47,11 @@ def last_prompt(slots: Sequence[Slot]) -> int:
             break
         position = slot.position
     return position
+
+
+def sent_role(entry: Entry) -> Role:
+    """Return the role in which the provider gets an entry: of a system message that is shown as a note, the user's."""
+    return "user" if entry.kind == "note" else entry.message.role
 
 
 def ends_in_server_result(message: Message) -> bool:

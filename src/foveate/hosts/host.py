@@ -18,9 +18,13 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
 from ..core.conversation_names import child_name
+from ..core.messages import Message
 from ..core.profiles import claude_version, profile_for
 from ..core.stamps import Usage
+from ..core.system_messages import sent_role
 from ..errors import BadSetting, FoveateError, UnknownWindow
 from ..expand.tool import expand_tool
 from ..open import open_store
@@ -213,7 +217,7 @@ class ModelCall:
             if places:
                 yield from (Shown(self._items[place]) for place in places)
                 continue
-            for entry in entries:
+            for entry in map(_as_sent, entries):
                 place = self.view.list_places.get(entry.position)
                 yield Shown(self._items[place.items[0]], entry, place.part) if place else Shown(None, entry)
 
@@ -251,6 +255,12 @@ class ModelCall:
         assert self._read is not None
         key = self._key(item) if self._key else None
         return ListItem(self._read(item, self.chat.format.name), key=key or "")
+
+
+def _as_sent(entry: Entry) -> Entry:
+    """Return the entry with the role in which the provider gets it."""
+    role, message = sent_role(entry), entry.message
+    return entry if role == message.role else replace(entry, message=Message(role, message.parts, message.name))
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
-from ...core.system_messages import OPENING
+from ...core.system_messages import OPENING, sent_role
 from ...core.view import Entry
 from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable, sent_fields
 from ..json import parse_object
@@ -98,7 +98,7 @@ def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
 
 def _is_system(entry: Entry) -> bool:
     """Return whether an entry is written as a system message."""
-    return entry.message.role == "system" and entry.kind != "note"
+    return sent_role(entry) == "system"
 
 
 def _is_users(entry: Entry) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, cast
 from ...core.messages import Message
 from ...core.profiles import Profile
 from ...core.stamps import Stop, Usage
+from ...core.system_messages import sent_role
 from ...core.view import Entry, View
 from ..blocks import as_dict, as_list, get_string
 from ..cached import CachedFormat
@@ -99,7 +100,7 @@ class OpenAIChat(CachedFormat):
 
 def _is_system(entry: Entry) -> bool:
     """Return whether an entry is written as a system message."""
-    return entry.message.role == "system" and entry.kind != "note"
+    return sent_role(entry) == "system"
 
 
 _SYSTEM = ("system", "developer")

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall
 from ...core.profiles import Profile
-from ...core.system_messages import NO_REPLY
+from ...core.system_messages import NO_REPLY, sent_role
 from ...core.view import Entry
 from ..blocks import (
     IMAGES,
@@ -137,8 +137,8 @@ def write_view(
     wires: list[tuple[dict[str, Any], tuple[Entry, ...]]] = []
     for entry in entries:
         message = entry.message
-        if entry.kind == "note" and message.role == "system":
-            message = Message("user", message.parts, message.name)
+        if (role := sent_role(entry)) != message.role:
+            message = Message(role, message.parts, message.name)
         wire = _wire(message, profile, shown)
         # Leave out a message without content that this format can express: the API refuses empty messages.
         if wire["role"] == "tool" or wire["content"] or wire.keys() - {"role", "content", "name"}:
