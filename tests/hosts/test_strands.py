@@ -483,6 +483,15 @@ def test_newer_gpt_gets_a_key_for_its_cache(api: str, name: str, own: str):
     assert model.get_config()["params"] == params  # Other agents use the same model.
 
 
+def test_a_cache_point_takes_the_key_from_no_gpt():
+    """A program may use the same prompt with several models. OpenAI has no cache points."""
+    prompt = [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}]
+    with StubServer(ScriptedModel(reader(2), "openai")) as server:
+        model = model_of("openai", server.url, "gpt-5.6")
+        agent_of(model, FoveatePlugin(window=WINDOW), system_prompt=prompt)(QUESTION)
+        assert all(request.values.get("prompt_cache_key") for request in server.received)
+
+
 def test_the_tokens_of_the_cache_count_once():
     inside = {"inputTokens": 100, "outputTokens": 5, "totalTokens": 105, "cacheReadInputTokens": 60}
     beside = {"inputTokens": 40, "outputTokens": 5, "totalTokens": 105, "cacheReadInputTokens": 60}

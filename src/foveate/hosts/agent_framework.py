@@ -24,7 +24,7 @@ from agent_framework import (
 from ..conversation import Conversation
 from ..core.needs import CACHE_KEY
 from .agent_framework_messages import content_of, groups, messages_of, to_agent_framework, usage_of
-from .host import EXPAND, Host, ModelCall, Path, find_mark, tool_definition, wire_format
+from .host import EXPAND, Host, ModelCall, Path, class_names, find_mark, tool_definition, wire_format
 
 __all__ = ["FoveateMiddleware"]
 
@@ -137,7 +137,7 @@ def _record(call: ModelCall, response: Any) -> None:
 
 def _cache_options(context: ChatContext, call: ModelCall) -> dict[str, Any]:
     """Return the options by which the provider caches the request: OpenAI's key, or Anthropic's mark at its end."""
-    kinds = _kinds(context.client)
+    kinds = class_names(context.client)
     if call.cache_key and "OpenAI" in kinds:
         return {CACHE_KEY: call.cache_key}
     if call.wants_marks and "AnthropicClient" in kinds.split() and not find_mark(context.options):
@@ -167,13 +167,8 @@ def _definition(tool: Any) -> Any:
 
 def _format_of(client: Any) -> str:
     """Return the wire format whose rules the model of a client has."""
-    kinds = _kinds(client)
+    kinds = class_names(client)
     return "openai_responses" if "OpenAIChatClient" in kinds else wire_format(kinds)
-
-
-def _kinds(client: Any) -> str:
-    """Return the names of a client's class and of those it is based on."""
-    return " ".join(kind.__name__ for kind in type(client).__mro__)
 
 
 _RUN: Final = "foveate_conversation"

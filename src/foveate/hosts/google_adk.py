@@ -26,7 +26,7 @@ from ..core.messages import Media, Message
 from ..core.needs import CACHE_KEY
 from ..core.view import Entry
 from ..expand.tool import expand_tool
-from .host import EXPAND, Host, ModelCall, Path
+from .host import EXPAND, Host, ModelCall, Path, class_names
 
 __all__ = ["FoveatePlugin"]
 
@@ -145,7 +145,7 @@ def _is_stateful(context: Any, request: Any, model: Any) -> bool:
 
 def _use_cache(model: Any, request: Any, call: ModelCall) -> None:
     """Give a request to a Claude the marks for its cache, and one to OpenAI the key, unless it has them."""
-    kinds = [kind.__name__ for kind in type(model).__mro__]
+    kinds = class_names(model).split()
     if call.wants_marks and ("AnthropicLlm" in kinds or "LiteLlm" in kinds):
         request.cache_config = request.cache_config or ContextCacheConfig()
     elif call.cache_key and "LiteLlm" in kinds:

@@ -45,6 +45,7 @@ __all__ = [
     "ModelCall",
     "Path",
     "Shown",
+    "class_names",
     "find_mark",
     "json_text",
     "logged",
@@ -309,14 +310,22 @@ def wants_marks(model: str, view: View, tools: Sequence[Any]) -> bool:
 def find_mark(value: object) -> Any:
     """Return the first mark for Anthropic's cache in a part of a request; None if it has none."""
     inner: Iterable[object] = ()
-    match value:
-        case {"cache_control": dict(mark)} | {"cachePoint": dict(mark)}:  # Bedrock has blocks of their own for marks.
+    if isinstance(value, Mapping):
+        mark = value.get("cache_control") or value.get("cachePoint")  # Bedrock has blocks of their own for marks.
+        if isinstance(mark, dict):
             return mark
-        case Mapping():
-            inner = value.values()
-        case list() | tuple():
-            inner = value
-    return next((mark for mark in map(find_mark, inner) if mark is not None), None)
+        inner = value.values()
+    elif isinstance(value, list | tuple):
+        inner = value
+    for part in inner:
+        if not isinstance(part, str) and (mark := find_mark(part)) is not None:
+            return mark
+    return None
+
+
+def class_names(value: object) -> str:
+    """Return the names of the class of a framework's object, and of those that it is based on, with spaces between."""
+    return " ".join(kind.__name__ for kind in type(value).__mro__)
 
 
 def wire_format(kind: str) -> str:

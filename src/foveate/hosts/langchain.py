@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ..conversation import Conversation
 from ..core.needs import CACHE_KEY
-from .host import EXPAND, Host, ModelCall, Path, find_mark, wire_format
+from .host import EXPAND, Host, ModelCall, Path, class_names, find_mark, wire_format
 from .langchain_messages import from_langchain, langchain_content, to_langchain, usage_of
 
 __all__ = ["FoveateMiddleware"]
@@ -147,7 +147,7 @@ class FoveateMiddleware(AgentMiddleware):
 
 def _with_view(request: Any, call: ModelCall) -> Any:
     """Return the request with the view, and with the key or the mark for the provider's cache, if it has none."""
-    settings, kinds = request.model_settings, [kind.__name__ for kind in type(request.model).__mro__]
+    settings, kinds = request.model_settings, class_names(request.model).split()
     own = {**(getattr(request.model, "model_kwargs", None) or {}), **settings}
     request = request.override(messages=_shown(call))
     if call.cache_key and CACHE_KEY not in own and "openai" in str(request.model._llm_type):

@@ -24,7 +24,18 @@ from ..core.needs import CACHE_KEY
 from ..core.profiles import claude_version
 from ..core.stamps import Usage
 from ..errors import BadSetting
-from .host import EXPAND, Host, ModelCall, Path, find_mark, logged, tool_definition, usage_of_totals, wire_format
+from .host import (
+    EXPAND,
+    Host,
+    ModelCall,
+    Path,
+    class_names,
+    find_mark,
+    logged,
+    tool_definition,
+    usage_of_totals,
+    wire_format,
+)
 from .strands_messages import blocks_of, messages_of, result_block
 
 __all__ = ["FoveatePlugin", "usage_of"]
@@ -164,12 +175,11 @@ _BEDROCK: Final = (4, 0)
 def _with_view(context: Any, parts: _RequestParts, call: ModelCall) -> Any:
     """Return the request with the view, and with the key or the marks for the provider's cache, if it has none."""
     model, config = context.model, context.model.get_config()
-    messages, prompt = parts.shown(call), context.system_prompt
-    has_own = any(config.get(key) for key in ("cache_config", "cache_tools", "cache_prompt"))
-    if has_own or find_mark([config.get("params"), messages, prompt]):
+    messages, prompt, kinds = parts.shown(call), context.system_prompt, class_names(model)
+    if any(config.get(key) for key in ("cache_config", "cache_tools", "cache_prompt")):
         return context.replace(messages=messages)
-    kinds = _kinds(model)
-    if call.wants_marks and ("AnthropicModel" in kinds or ("BedrockModel" in kinds and _has_cache(config))):
+    takes_marks = "AnthropicModel" in kinds or ("BedrockModel" in kinds and _has_cache(config))
+    if call.wants_marks and takes_marks and not find_mark([config.get("params"), messages, prompt]):
         blocks = [{"text": prompt}] if isinstance(prompt, str) and prompt else prompt
         return context.replace(messages=parts.shown(call, _POINT), system_prompt=blocks and [*blocks, _POINT])
     params = config.get("params") or {}
@@ -234,16 +244,11 @@ def _expand_tool(function: Any) -> PythonAgentTool:
 
 def _model_of(model: Any) -> tuple[str, str]:
     """Return the wire format whose rules the model has, and its name."""
-    kinds = _kinds(model)
+    kinds = class_names(model)
     name = str(model.get_config().get("model_id") or "")
     if "Bedrock" in kinds:
         return ("anthropic" if "claude" in name else "openai"), f"bedrock:{name}"
     return wire_format(kinds), name
-
-
-def _kinds(model: Any) -> str:
-    """Return the names of a model's class and of those it is based on."""
-    return " ".join(kind.__name__ for kind in type(model).__mro__)
 
 
 def usage_of(usage: Any) -> Usage | None:
