@@ -49,3 +49,7 @@ if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
 
             return AsyncConversation
         raise AttributeError(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,3 +19,7 @@ if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
         if name in __all__:  # Imported when it is used: the worker needs the extra `worker`.
             return import_module(f".{name}", __name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

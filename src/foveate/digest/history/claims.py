@@ -132,8 +132,8 @@ def shares_lead_in(one: str, other: str) -> bool:
 
 def is_same_item(one: str, other: str) -> bool:
     """Return whether two sentences are items with the same label below the same line, and not equal."""
-    first, second = _ITEM.match(one), _ITEM.match(other)
-    return first is not None and second is not None and first[0] == second[0] and one != other
+    label = _ITEM.match(one)
+    return label is not None and other.startswith(label[0]) and one != other
 
 
 def sets_item(item: Claim, claim: Claim) -> bool:
