@@ -150,6 +150,27 @@ def test_a_number_before_an_arrow_is_no_longer_valid():
     assert not [line for line in text.splitlines() if "965" in line and "977" not in line]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use port 8080 for the gateway.", "Set the timeout to 30."),
+        ("The budget is 400.", "Move the sofa to room 12."),
+        ("Lunch with Sven is at 12:30.", "Call the dentist at 9:15."),
+    ],
+)
+def test_an_order_about_another_thing_replaces_no_value(one: str, other: str):
+    text = digest_messages([user("Hello."), user(one), assistant("Fine."), user(other)], 2_000)
+    assert "replaced by" not in text
+    assert one.rstrip(".") in text
+    assert other.rstrip(".") in text
+
+
+def test_a_new_identifier_for_a_thing_replaces_the_last_one():
+    said = [user("Give the exporter a flag --harbor-cache that skips empty rows."), assistant("Fine."),
+            user("hm, people will read that as the opposite. call the flag --copper-gateway")]  # fmt: skip
+    assert "(replaced by: call the flag --copper-gateway" in digest_messages([user("Hello."), *said], 2_000)
+
+
 def test_a_day_has_the_same_term_in_the_plural():
     assert "mittwoch" in terms_of("Die Tonne muss immer mittwochs raus.").values
     assert "friday" in terms_of("no deploys on fridays").values

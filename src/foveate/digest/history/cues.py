@@ -133,7 +133,8 @@ _SHORT = re.compile(
         (?:no|nope|nah|wait|sorry|oops|actually|correction|rather|instead|pardon|nein|doch|moment|halt|quatsch|besser
         lieber|ähm|non|plutôt|en fait|mieux|perdón|mejor|espera|não|melhor|desculpa|anzi|meglio|scusa|нет|лучше|точнее
         извини|better|hang on|hold on|scratch that|my bad|my mistake|never ?mind|forget (?:that|it)|change of plan)\b
-        (?:(?:let's )?make|call|set|put|change|move|push|bump|take|turn|rename) (?:it|this|that|them|the \w+)\b
+        (?:(?:let's )?make|call|set|put|change|move|push|bump|take|turn|rename) (?:it|this|that|them)\b
+        (?:call|rename) the \w+ (?:to )?[`'"]?(?:--?)?\w+[-_/.]\w
         let's say (?:it|that|this|them)\b
         (?:use|take|go for|go with|pick|choose)\b(?! (?:up|over|out|care)\b)
         (?:i meant|i mean|i want|let's (?:use|take|do|say))\b
