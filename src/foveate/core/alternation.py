@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from .messages import Message, Text
-from .slots import Counter, reshape
-from .system_messages import NO_REPLY, OPENING, sent_role
+from .slots import Counter
+from .system_messages import NO_REPLY, OPENING, sent_role, stand_in
 from .view import Entry
 
 __all__ = ["Side", "alternate", "last_side", "side_of"]
@@ -22,7 +21,6 @@ __all__ = ["Side", "alternate", "last_side", "side_of"]
 Side = Literal["user", "assistant"]
 
 _KEY = "alternation"
-_TEXTS: dict[Side, str] = {"user": OPENING, "assistant": NO_REPLY}
 _WHY = "the messages of the user and of the assistant must alternate"
 
 
@@ -45,17 +43,16 @@ def alternate(entries: Iterable[Entry], count: Counter) -> tuple[Entry, ...]:
     for entry in entries:
         side = side_of(entry)
         if side == last:
-            placed.append(_stand_in(entry, "assistant" if side == "user" else "user", count))
+            placed.append(_stand_in(entry, NO_REPLY if side == "user" else OPENING, count))
         placed.append(entry)
         last = last_side(entry, last)
     return tuple(placed)
 
 
-def _stand_in(entry: Entry, side: Side, count: Counter) -> Entry:
+def _stand_in(entry: Entry, text: str, count: Counter) -> Entry:
     """Return the stand-in before an entry, always the same object."""
     known: Entry | None = entry.recall(_KEY)
     if known is None:
-        message = Message(side, (Text(_TEXTS[side]),))
-        known = reshape(Entry(0, "", message, None, entry.stamp, "stand-in"), message, _WHY, count)
+        known = stand_in(entry, text, _WHY, count)
         entry.remember(_KEY, known)
     return known

@@ -28,11 +28,10 @@ from .ids import ERASED
 from .messages import Content, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .rendering import trim_end
-from .rules import is_sized_id
 from .saved_views import Refer, SavedLegality, SavedMark
 from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
 from .slots import Counter, Slot, reshape
-from .system_messages import OPENING, SystemMessages, last_prompt
+from .system_messages import OPENING, SystemMessages, last_prompt, stand_in
 from .view import Entry
 
 __all__ = ["ANSWER_ERASED", "NO_ANSWER", "Legalizer"]
@@ -304,8 +303,7 @@ class Legalizer:
         return self._profile.user_first and is_by_assistant and follows
 
     def _user_between(self, slot: Slot, opening: Entry) -> Entry:
-        bare = Entry(0, "", Message("user", (Text(OPENING),)), None, opening.stamp, "stand-in")
-        return slot.cached_entry(("between",), lambda: reshape(bare, bare.message, _PARTED, self._count))
+        return slot.cached_entry(("between",), lambda: stand_in(opening, OPENING, _PARTED, self._count))
 
     def _closed_use(self, key: str) -> Entry:
         """Return a stand-in for the result of an open use."""
@@ -336,8 +334,8 @@ class Legalizer:
             yield slot.cached_entry(form, partial(reshape, bare, message, why, self._count))
 
     def _own_id(self, call_id: str, place: str) -> str:
-        if size := self._profile.call_id_size:
-            return self._sized_id(call_id, place, size)
+        if self._profile.call_id_size:
+            return self._sized_id(call_id, place)
         own, most = self._plain(call_id), self._profile.max_call_id
         if not own or len(own) > most or self._is_shown(own):
             # The place makes the id unique, not a running number, so the id does not depend on earlier calls.
@@ -346,11 +344,11 @@ class Legalizer:
             own += "_"
         return own
 
-    def _sized_id(self, call_id: str, place: str, size: int) -> str:
-        """Return an id of exactly `size` letters and digits: the call's own if it is one, and not shown yet."""
+    def _sized_id(self, call_id: str, place: str) -> str:
+        """Return an id of the size that the provider requires: the call's own if it has it, and is not shown yet."""
         own, key = call_id, f"{call_id} {place}"
-        while self._is_shown(own) or not is_sized_id(own, size):
-            own = blake2b(key.encode("utf-8", "surrogatepass")).hexdigest()[:size]
+        while self._is_shown(own) or not self._profile.takes_id(own):
+            own = blake2b(key.encode("utf-8", "surrogatepass")).hexdigest()[: self._profile.call_id_size]
             key += "_"
         return own
 

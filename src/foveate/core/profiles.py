@@ -94,6 +94,11 @@ class Profile(Struct, frozen=True):
     unknown_keys: bool = False
     """The server takes messages with keys that its API does not document. Otherwise they stay in the history."""
 
+    def takes_id(self, call_id: str) -> bool:
+        """Return whether a call id has the exact size that the provider requires, and then only letters and digits."""
+        size = self.call_id_size
+        return not size or (len(call_id) == size and call_id.isascii() and call_id.isalnum())
+
 
 PROFILES: dict[str, Profile] = {
     "anthropic": Profile(

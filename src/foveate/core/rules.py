@@ -21,7 +21,7 @@ from .server_tools import ServerBlock, pair_key, server_blocks
 from .system_messages import ends_in_server_result, sent_role
 from .view import Entry
 
-__all__ = ["RULES", "Alone", "Rule", "is_sized_id"]
+__all__ = ["RULES", "Alone", "Rule"]
 
 
 class Rule(Protocol):
@@ -105,7 +105,7 @@ class CallIdsAreOwn(_Inside):
                 yield "has a call without an id"
             if len(call.call_id) > profile.max_call_id:
                 yield f"has a call id of more than {profile.max_call_id} characters"
-            if profile.call_id_size and not is_sized_id(call.call_id, profile.call_id_size):
+            if not profile.takes_id(call.call_id):
                 yield f"has a call id that is not {profile.call_id_size} letters and digits"
             if call.call_id in self._seen:
                 yield f"uses call id {call.call_id!r} a second time"
@@ -368,11 +368,6 @@ class PromptsAreIntact:
     def end(self, newest_input: int) -> Iterator[str]:
         if self._problem and self._position >= newest_input:
             yield self._problem
-
-
-def is_sized_id(call_id: str, size: int) -> bool:
-    """Return whether a call id has exactly `size` letters and digits."""
-    return len(call_id) == size and call_id.isascii() and call_id.isalnum()
 
 
 def _changed_paths(entry: Entry) -> list[Path]:

@@ -21,7 +21,16 @@ from .rendering import is_directive
 from .slots import Counter, Slot, reshape
 from .view import Entry
 
-__all__ = ["NO_REPLY", "OPENING", "SYSTEM_NOTE", "SystemMessages", "ends_in_server_result", "last_prompt", "sent_role"]
+__all__ = [
+    "NO_REPLY",
+    "OPENING",
+    "SYSTEM_NOTE",
+    "SystemMessages",
+    "ends_in_server_result",
+    "last_prompt",
+    "sent_role",
+    "stand_in",
+]
 
 OPENING = "[The conversation goes on from here.]"
 """The user's note before a view that would begin with the assistant, or before an instruction without a place."""
@@ -58,6 +67,12 @@ def ends_in_server_result(message: Message) -> bool:
     """Return whether an assistant's message ends with the result of a server tool."""
     last = message.parts[-1] if message.parts else None
     return message.role == "assistant" and isinstance(last, Opaque) and last.kind.endswith("_tool_result")
+
+
+def stand_in(entry: Entry, text: str, why: str, count: Counter) -> Entry:
+    """Return a message of the library before an entry: OPENING of the user, or NO_REPLY of the assistant."""
+    message = Message("assistant" if text is NO_REPLY else "user", (Text(text),))
+    return reshape(Entry(0, "", message, None, entry.stamp, "stand-in"), message, why, count)
 
 
 class SystemMessages:
@@ -183,8 +198,7 @@ class SystemMessages:
         """Return a message of this module before an entry."""
         key = (entry, why)
         if key not in self._made:
-            message = Message("assistant" if text is NO_REPLY else "user", (Text(text),))
-            self._made[key] = reshape(Entry(0, "", message, None, entry.stamp, "stand-in"), message, why, self._count)
+            self._made[key] = stand_in(entry, text, why, self._count)
         return self._made[key]
 
 

@@ -95,16 +95,16 @@ class SdkRequest:
     def _prompt(self) -> None:
         """Take over the list, and write the request with its view."""
         api, body, chat = api_for(self.format), self._body, self._chat
+        model, tools = str(body.get("model") or ""), body.get("tools") or ()
         with chat._agent.lock:  # Another request may follow a list of its own in this conversation.
             prompt = chat.prompt(
                 messages=_listed(body[api.messages]),
                 system=body.get(api.system) if api.system else None,
-                tools=body.get("tools") or (),
-                model=model_name(self.format, str(body.get("model") or "")) or None,
+                tools=tools,
+                model=model_name(self.format, model) or None,
                 window=self._window,
             )
             self._turn = chat.view.turn
-            model, tools = str(body.get("model") or ""), body.get("tools") or ()
             self.wants_marks = wants_marks(model, chat.view, tools)
             """Whether marks for Anthropic's cache pay in this request. Those in Anthropic's own form have them."""
             self.betas, self.body = self._written(prompt)
