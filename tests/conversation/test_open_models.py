@@ -256,6 +256,23 @@ def test_images_of_results_follow_a_stand_in_for_the_reply(model: str) -> None:
     assert [message["content"] for message in sent(chat)[-3:]] == ["So?", NO_REPLY, "Well?"]
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_a_late_answer_is_late_in_other_processes_too(model: str) -> None:
+    """It moved into the place of its stand-in, because a stand-in for a reply stood behind that one."""
+    store = MemoryStore()
+    chat = opened(model, store=store, expand=False)
+    chat.append("go")
+    chat.prepare()
+    chat.record(call("AbCdEf123", "look"))
+    chat.append("Hurry.")
+    shown = sent(chat)
+    other = opened(model, store=store, expand=False)
+    other.append(answer("AbCdEf123", "done"))
+    messages = sent(other)
+    assert messages[: len(shown)] == shown
+    assert "which came late" in messages[-1]["content"]
+
+
 def test_refusal_of_another_model_stays_as_text() -> None:
     chat = opened(QWEN, expand=False)
     chat.append(["go", {"role": "assistant", "content": None, "refusal": "I must not."}, user("Why?")])

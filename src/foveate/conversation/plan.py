@@ -387,6 +387,6 @@ def _shows_stand_in(view: View, noted: int) -> bool:
     for entry in reversed(view.entries):
         if entry.kind == "stand-in" and entry.message.result is not None and entry.legalized != ANSWER_ERASED:
             return entry.stamp.turn >= noted
-        if entry.message.role == "assistant":
+        if entry.message.role == "assistant" and entry.kind != "stand-in":
             return False
     return False

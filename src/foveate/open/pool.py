@@ -156,7 +156,7 @@ class Conversations:
 
         await asyncio.to_thread(self.close)
 
-    def reset_after_fork(self) -> None:
+    def _reset_after_fork(self) -> None:
         """End the uses and openings of the parent's threads, which do not run in a forked process."""
         self._lock = threading.Lock()
         self._opening, self._uses = {}, {}
@@ -272,7 +272,7 @@ _pools: WeakSet[Conversations] = WeakSet()
 
 def _reset_after_fork() -> None:
     for pool in list(_pools):
-        pool.reset_after_fork()
+        pool._reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
