@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from conversation.shells import opened
@@ -15,6 +16,7 @@ from foveate.core.results import action_result, headline, merged_headline, nativ
 from foveate.core.units import cut_points
 from foveate.core.view import Entry
 from foveate.edits import Hide, Target
+from foveate.policies import recap_batches
 from foveate.testing import answer, call, say
 from foveate.types import Lease
 
@@ -31,9 +33,9 @@ def marked(name: str) -> Lease:
     return Lease(message_type="action-result", action_id=name)
 
 
-def conversation(*items: tuple[str, str] | Message) -> Conversation:
+def conversation(*items: tuple[str, str] | Message, policy: Any = (), model: str = "") -> Conversation:
     """Return a conversation; a pair is the result of an action: its name and its text."""
-    chat = opened(policy=())
+    chat = opened(policy=policy, model=model)
     for item in items:
         if isinstance(item, tuple):
             chat.append(user(item[1]), lease=marked(item[0]))
@@ -209,6 +211,33 @@ def test_a_name_in_another_spelling_is_the_same_action():
 def test_native_conversations_stay_as_they_are():
     entries = entries_of(user("Go."), call("c1"), answer("c1"), say("Done."))
     assert native_steps(entries) == entries
+
+
+@pytest.mark.parametrize("model", ["mistral-small", "gemma3:27b"])
+def test_stand_ins_between_results_change_nothing(model: str):
+    """Models whose sides alternate get one between two results, and between a result and the next input."""
+    items = [user("Go."), step(("a", {}), ("b", {})), ("a", "one"), ("b", "two"), user("And?"), say("So.")]
+    chat = conversation(*items, model=model)
+    view = chat.prepare()
+    assert [entry.position for entry in view] == [1, 2, 3, 0, 4, 0, 5, 6]
+    assert [each for each in shown(view.entries) if each[0] != "m0"] == shown(conversation(*items).prepare().entries)
+    assert [native.position for native in native_steps(view.entries)] == [entry.position for entry in view]
+    assert [view.entries[place].position for place in cut_points(view)[:-1]] == [1, 2, 5, 6]
+
+
+def test_a_recap_covers_results_with_a_stand_in_between():
+    def covered(model: str) -> list[tuple[int, int]]:
+        chat = conversation(policy=(recap_batches(min_preserved_assistant_messages=1, batch_size=2),), model=model)
+        chat.append(user("Go."))
+        for number in range(4):
+            chat.prepare()
+            chat.record(step(("a", {}), ("b", {}), reasoning=f"recap - step {number}"))
+            for name in ("a", "b"):
+                chat.append(user(f"{name} {number} " * 50), lease=marked(name))
+        return [(entry.position, entry.last) for entry in chat.prepare() if entry.span is not None]
+
+    assert covered("mistral-small") == covered("")
+    assert covered("")
 
 
 def test_a_view_is_not_cut_between_a_step_and_its_results():

@@ -226,12 +226,21 @@ def _units(entries: Sequence[Entry]) -> Iterator[tuple[tuple[Entry, ...], int]]:
     index = 0
     while index < len(entries):
         after = index + 1
-        while after < len(entries) and is_loose_result(entries[after]):
-            after += 1
+        behind = _without_stand_ins(entries, after)
+        while behind < len(entries) and is_loose_result(entries[behind]):
+            after = behind + 1
+            behind = _without_stand_ins(entries, after)
         is_step = after > index + 1 and entries[index].message.role == "assistant"
-        behind = entries[after].position if after < len(entries) else entries[after - 1].position + 1
+        behind = entries[behind].position if behind < len(entries) else entries[after - 1].position + 1
         yield tuple(entries[index:after]), behind if is_step else 0
         index = after
+
+
+def _without_stand_ins(entries: Sequence[Entry], index: int) -> int:
+    """Return the index of the first entry from `index` on that is no stand-in for a message between two others."""
+    while index < len(entries) and not entries[index].position:
+        index += 1
+    return index
 
 
 def is_loose_result(entry: Entry) -> bool:
@@ -250,7 +259,7 @@ def _cached_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
 
 
 def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
-    step, results = unit[0], unit[1:]
+    step, results = unit[0], [entry for entry in unit[1:] if entry.position]
     if step.outline is None or step.outline.calls or step.kind != "message":
         return unit
     actions = read_actions(step.source.text if step.source else "")
@@ -264,14 +273,16 @@ def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
     calls = [replace(call, call_id=id) for call, id in zip(actions.calls, ids, strict=True)]
     answered = [calls[place - 1] for place in places]  # A result that was removed leaves its call out.
     source = _message_of(actions.words, answered)
-    native = [replace(step, appended=source, message=_shown_step(step, source, answered, places))]
+    native: list[Entry] = []
     for call, result in zip(answered, results, strict=True):
         as_native = partial(_as_tool_message, name=call.name, call_id=call.call_id)
         appended = result.appended
         assert appended is not None, "a result is no summary"
         converted = as_native(appended) if isinstance(appended, Message) else appended.converted(as_native)
         native.append(replace(result, appended=converted, message=as_native(result.message)))
-    return tuple(native)
+    shown = iter(native)
+    step = replace(step, appended=source, message=_shown_step(step, source, answered, places))
+    return step, *(next(shown) if entry.position else entry for entry in unit[1:])
 
 
 def _message_of(words: str, calls: Sequence[ToolCall]) -> Message:

@@ -305,6 +305,8 @@ class _Batches:
         others: list[Entry] = []
         for index in range(self._indexes[turn] + 1, len(self._view.entries)):
             entry = self._view.entries[index]
+            if not entry.position:  # A stand-in between two messages.
+                continue
             if entry.message.role == "assistant":
                 break
             is_answer = entry.is_result or is_step_note(entry.message, entry.stamp)
