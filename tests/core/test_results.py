@@ -16,7 +16,7 @@ from foveate.core.results import action_result, headline, merged_headline, nativ
 from foveate.core.units import cut_points
 from foveate.core.view import Entry
 from foveate.edits import Hide, Target
-from foveate.policies import recap_batches
+from foveate.policies import Policy, fold, recap_batches
 from foveate.testing import answer, call, say
 from foveate.types import Lease
 
@@ -225,11 +225,17 @@ def test_stand_ins_between_results_change_nothing(model: str):
     assert [view.entries[place].position for place in cut_points(view)[:-1]] == [1, 2, 5, 6]
 
 
-def test_a_recap_covers_results_with_a_stand_in_between():
+@pytest.mark.parametrize(
+    "policy",
+    [recap_batches(min_preserved_assistant_messages=1, batch_size=2), fold(protect=200, stretch=100, min_share=0)],
+    ids=["recap", "fold"],
+)
+def test_spans_cover_results_with_a_stand_in_between(policy: Policy):
     def covered(model: str) -> list[tuple[int, int]]:
-        chat = conversation(policy=(recap_batches(min_preserved_assistant_messages=1, batch_size=2),), model=model)
-        chat.append(user("Go."))
-        for number in range(4):
+        chat = conversation(policy=(policy,), model=model)
+        for number in range(6):
+            if number % 3 == 0:
+                chat.append(user("Go."))
             chat.prepare()
             chat.record(step(("a", {}), ("b", {}), reasoning=f"recap - step {number}"))
             for name in ("a", "b"):

@@ -277,7 +277,8 @@ class _Units(Struct):
     """The closed units that may be folded."""
     _units: Units = field(default_factory=Units)
     _begin: int = 0  # Where the newest unit begins, which is still open.
-    _end: int = 0
+    _end: int = 0  # Where it ends, without stand-ins behind its last message.
+    _size: int = 0
     _tokens: int = 0
     _renewed: int = 0
     _last: int = 0  # Position of its newest entry; 0: it has none.
@@ -289,12 +290,15 @@ class _Units(Struct):
     def add(self, entry: Entry) -> None:
         if self._units.add(entry):
             self.closed += self.newest
-            self._begin, self._tokens, self._renewed = self._end, 0, 0
+            self._begin, self._tokens, self._renewed = self._size, 0, 0
             self._last, self._may_fold = 0, True
+        self._size += 1
+        if not entry.position:  # A stand-in between two messages.
+            return
         # If an answer of the unit is elsewhere in the history, a span would cover other messages too.
         is_next = self._last in (0, entry.position - 1)
         self._may_fold = self._may_fold and is_next and _may_fold(entry)
-        self._end, self._last, self._tokens = self._end + 1, entry.position, self._tokens + entry.stamp.tokens
+        self._end, self._last, self._tokens = self._size, entry.position, self._tokens + entry.stamp.tokens
         self._renewed = max(self._renewed, entry.renewed)
 
     @property
