@@ -257,9 +257,28 @@ def test_a_statement_about_a_part_follows_the_one_about_all():
 
 def test_another_amount_of_a_model_follows_the_first():
     said = [user("Hello."), assistant("According to the scan the sofa is 385 cm wide, so it passes the door."),
-            user("Sure?"), assistant("I repeated the scan: the sofa measures 914 cm and does not pass the door."),
+            user("Sure?"), assistant("In the second scan the sofa measures 914 cm and does not pass the door."),
             user("And the table?"), assistant("I have no scan of it.")]  # fmt: skip
-    assert "passes the door (later: I repeated the scan" in digest_messages(said, 2_000)
+    assert "passes the door (later: In the second scan" in digest_messages(said, 2_000)
+
+
+def test_items_with_a_label_that_a_report_repeats_are_no_versions():
+    one = "Based on the input:\n- Run: git diff main\n- Run: git show HEAD"
+    other = "Based on the input:\n- Run: git log -3"
+    text = digest_messages([user("Go."), assistant(one), user("And now?"), assistant(other)], 2_000)
+    assert "(later: " not in text
+
+
+def test_another_identifier_soon_behind_follows_the_first():
+    said = [user("Hello."), user("open the PR against release/saffron-68 when youre done"),
+            user("oh that one is frozen since yesterday, release/harbor-39 is where the PR goes")]  # fmt: skip
+    assert "youre done (later: oh that one is frozen" in digest_messages(said, 2_000)
+
+
+def test_another_number_of_a_named_thing_follows_the_first():
+    said = [user("Hello."), user("the dev server of sierra-catalog listens on 7175, hardcode that"), assistant("Fine."),
+            user("ugh 7175 is taken on the ci boxes. pls start sierra-catalog on 3948")]  # fmt: skip
+    assert "hardcode that (later: ugh 7175 is taken" in digest_messages(said, 2_000)
 
 
 def test_two_numbers_that_count_two_things_stay_apart():

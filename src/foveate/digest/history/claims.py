@@ -26,6 +26,7 @@ __all__ = [
     "is_other",
     "is_quantity",
     "is_same_item",
+    "label_of_item",
     "meant_value",
     "sets_item",
     "shares_lead_in",
@@ -132,8 +133,14 @@ def shares_lead_in(one: str, other: str) -> bool:
 
 def is_same_item(one: str, other: str) -> bool:
     """Return whether two sentences are items with the same label below the same line, and not equal."""
-    label = _ITEM.match(one)
-    return label is not None and other.startswith(label[0]) and one != other
+    label = label_of_item(one)
+    return bool(label) and other.startswith(label) and one != other
+
+
+def label_of_item(text: str) -> str:
+    """Return the label of an item, with the line above its list; "" if it has none."""
+    label = _ITEM.match(text)
+    return label[0] if label is not None else ""
 
 
 def sets_item(item: Claim, claim: Claim) -> bool:

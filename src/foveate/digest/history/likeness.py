@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity, is_same_item
+from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity, is_same_item, label_of_item
 from .contrasts import DENIALS, Contrast, contrast
 from .signs import Sign, signs_of
 from .terms import Terms, kind_of_value, shape_of_value
@@ -80,7 +80,7 @@ class Likeness:
 
     def may_be_about_one(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences may be about one thing. Most pairs are not, which few looks show."""
-        if is_same_item(old.text, new.text):
+        if self.are_same_item(old, new):
             return True
         if self._is_material(old) or self._is_material(new):
             return False
@@ -89,6 +89,17 @@ class Likeness:
         return not old.terms.all.isdisjoint(new.terms.all) and any(
             may_be_alike(a, b) for a in old.variants for b in new.variants
         )
+
+    def are_same_item(self, old: Claim, new: Claim) -> bool:
+        """Return whether two sentences are items of two reports, with a label that each report has only once."""
+        if not is_same_item(old.text, new.text):
+            return False
+        label = label_of_item(old.text)
+        return all(self._count_beginning(one, label) == 1 for one in (old, new))
+
+    def _count_beginning(self, claim: Claim, text: str) -> int:
+        """Return how many sentences of a sentence's message begin with a text."""
+        return sum(one.text.startswith(text) for one in self.by_turn[self.statements[claim.owner].turn])
 
     @staticmethod
     def _shares_enough(old: Terms, new: Terms) -> bool:
@@ -178,8 +189,7 @@ class Likeness:
             return False  # A value with its label, or a sentence of a user.
         if before.count(" ") <= _OPENING and signs_of(before) & Sign.CHANGE:
             return False  # "I was wrong: ..."
-        message = self.by_turn[self.statements[claim.owner].turn]
-        return "**" in rest or sum(one.text.startswith(f"{before}: ") for one in message) > 1
+        return not claim.signs & Sign.CHANGE or "**" in rest or self._count_beginning(claim, f"{before}: ") > 1
 
     def containment(self, difference: Contrast) -> float:
         """Return the share of the smaller of two sentences that the other one has too, without their values."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from .claims import Claim, is_same_item
+from .claims import Claim
 from .contrasts import DENIALS, Contrast, contrast, unit_of
 from .cues import named_things, speaks_of_all
 from .likeness import SHORT_MESSAGE, Likeness, is_other_value, may_be_alike
@@ -71,7 +71,7 @@ class Versions:
             return self._of_result(old, new, earlier)
         if old.signs & Sign.QUESTION and earlier.speaker == "assistant" and earlier.kind != "open":
             return 0.0
-        if is_same_item(old.text, new.text):
+        if self._likeness.are_same_item(old, new):
             return _SAME_ITEM
         common = old.terms.all & new.terms.all
         if not any(map(self._likeness.is_rare, common)) and not new.signs & (Sign.CHANGE | Sign.UPDATE):
@@ -138,20 +138,25 @@ class Versions:
             is_value = is_value and difference.is_sited and (new.denies or not old.denies)
             is_all = not difference.gone and kind_of_value(difference.old or "x") != "name"
             is_confirmed = bool(self._statements[new.owner].confirms) and is_value
-            is_likely = sameness >= (_ONE_TOPIC if is_all or is_purpose or is_confirmed else _ONE)
-            is_likely = is_likely or self._is_next_label(old, new, a, b, difference)
+            is_of_name = bool(names) and is_value and kind_of_value(difference.old) == "number"
+            is_likely = sameness >= (_ONE_TOPIC if is_all or is_purpose or is_confirmed or is_of_name else _ONE)
             is_likely = is_likely and not _name_others(difference, a, b)
             is_lifted = bool(old.signs & Sign.BINDING and new.signs & Sign.SPECIFIC) and not difference.old
             is_denied = old.denies != new.denies and (is_exact or (is_lifted and sameness >= _LIFTED))
             is_likely = is_likely and (is_value or is_purpose or is_denied or bool(new.signs & Sign.CHANGE))
+            is_likely = is_likely or self._is_next_value(old, new, a, b, difference)
         return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
 
-    def _is_next_label(self, old: Claim, new: Claim, a: Terms, b: Terms, difference: Contrast) -> bool:
-        """Return whether a message soon behind another one gives a number to the same word: `platform 9`."""
+    def _is_next_value(self, old: Claim, new: Claim, a: Terms, b: Terms, difference: Contrast) -> bool:
+        """Return whether a message soon behind another one gives a number to the same word (`platform 9`), or another
+        identifier.
+        """
         distance = self._statements[new.owner].turn - self._statements[old.owner].turn
-        return (
-            distance <= _NEAR and kind_of_value(difference.old or "x") == "number" and _have_one_label(a, b, difference)
-        )
+        if distance > _NEAR or not difference.old or _name_others(difference, a, b):
+            return False
+        shape = shape_of_value(difference.old)
+        is_identifier = shape == shape_of_value(difference.new) and shape in ("path", "identifier", "address")
+        return is_identifier or (kind_of_value(difference.old) == "number" and _have_one_label(a, b, difference))
 
     @staticmethod
     def _names_as_gone(old: Claim, new: Claim) -> bool:
