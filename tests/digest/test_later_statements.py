@@ -269,12 +269,6 @@ def test_items_with_a_label_that_a_report_repeats_are_no_versions():
     assert "(later: " not in text
 
 
-def test_another_identifier_soon_behind_follows_the_first():
-    said = [user("Hello."), user("open the PR against release/saffron-68 when youre done"),
-            user("oh that one is frozen since yesterday, release/harbor-39 is where the PR goes")]  # fmt: skip
-    assert "youre done (later: oh that one is frozen" in digest_messages(said, 2_000)
-
-
 def test_another_number_of_a_named_thing_follows_the_first():
     said = [user("Hello."), user("the dev server of sierra-catalog listens on 7175, hardcode that"), assistant("Fine."),
             user("ugh 7175 is taken on the ci boxes. pls start sierra-catalog on 3948")]  # fmt: skip
@@ -287,3 +281,9 @@ def test_two_numbers_that_count_two_things_stay_apart():
     text = digest_messages(said, 2_000)
     assert "16 MB per file" in text
     assert "36 files per request" in text
+
+
+def test_no_identifier_soon_behind_a_rule_follows_it():
+    said = [user("Hello."), user("Never write to the table ledger_2019."),
+            user("The order table has update_account_header in it.")]  # fmt: skip
+    assert "(later: " not in digest_messages(said, 2_000)

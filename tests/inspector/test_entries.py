@@ -220,8 +220,10 @@ def check_rows(chat: Conversation, turn: int) -> Counter[str]:
     assert len({row.key for row in found}) == len(found)
     assert sum(row.tokens for row in shown) == moment.view.tokens
     records = {number: record for record in chat.journal.records() for number, _ in record.numbered()}
-    for entry, row in zip(moment.view, shown, strict=True):
-        assert (row.position, row.parts, row.content) == (entry.position, entry.message.parts, content_kind(entry))
+    for index, (entry, row) in enumerate(zip(moment.view, shown, strict=True)):
+        # A stand-in that has no position gets that of the message behind it.
+        position = next((one.position for one in moment.view.entries[index:] if one.position), 0)
+        assert (row.position, row.parts, row.content) == (position, entry.message.parts, content_kind(entry))
         original = history[entry.position].message if entry.position else None  # A stand-in at the beginning.
         match row.kind:
             case "whole" | "expanded":

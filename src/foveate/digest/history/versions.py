@@ -140,23 +140,18 @@ class Versions:
             is_confirmed = bool(self._statements[new.owner].confirms) and is_value
             is_of_name = bool(names) and is_value and kind_of_value(difference.old) == "number"
             is_likely = sameness >= (_ONE_TOPIC if is_all or is_purpose or is_confirmed or is_of_name else _ONE)
+            is_likely = is_likely or self._is_next_label(old, new, a, b, difference)
             is_likely = is_likely and not _name_others(difference, a, b)
             is_lifted = bool(old.signs & Sign.BINDING and new.signs & Sign.SPECIFIC) and not difference.old
             is_denied = old.denies != new.denies and (is_exact or (is_lifted and sameness >= _LIFTED))
             is_likely = is_likely and (is_value or is_purpose or is_denied or bool(new.signs & Sign.CHANGE))
-            is_likely = is_likely or self._is_next_value(old, new, a, b, difference)
         return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
 
-    def _is_next_value(self, old: Claim, new: Claim, a: Terms, b: Terms, difference: Contrast) -> bool:
-        """Return whether a message soon behind another one gives a number to the same word (`platform 9`), or another
-        identifier.
-        """
+    def _is_next_label(self, old: Claim, new: Claim, a: Terms, b: Terms, difference: Contrast) -> bool:
+        """Return whether a message soon behind another one gives a number to the same word: `platform 9`."""
         distance = self._statements[new.owner].turn - self._statements[old.owner].turn
-        if distance > _NEAR or not difference.old or _name_others(difference, a, b):
-            return False
-        shape = shape_of_value(difference.old)
-        is_identifier = shape == shape_of_value(difference.new) and shape in ("path", "identifier", "address")
-        return is_identifier or (kind_of_value(difference.old) == "number" and _have_one_label(a, b, difference))
+        is_number = bool(difference.old) and kind_of_value(difference.old) == "number"
+        return is_number and distance <= _NEAR and _have_one_label(a, b, difference)
 
     @staticmethod
     def _names_as_gone(old: Claim, new: Claim) -> bool:
