@@ -278,3 +278,10 @@ def test_refusal_of_another_model_stays_as_text() -> None:
     chat = opened(QWEN, expand=False)
     chat.append(["go", {"role": "assistant", "content": None, "refusal": "I must not."}, user("Why?")])
     assert [message["content"] for message in sent(chat)] == ["go", "I must not.", "Why?"]
+
+
+def test_fix_names_the_message_behind_a_stand_in() -> None:
+    chat = opened("mistral-small")
+    chat.append([user("Look."), user("And there?")])
+    chat.prepare()
+    assert [fix.handle for fix in chat.fixes()] == ["m2"]

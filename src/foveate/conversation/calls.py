@@ -135,6 +135,7 @@ class SessionLock:
             raise
 
     def _is_owned(self) -> bool:
+        """Return whether this thread holds the lock, by the method with which `threading.Condition` asks."""
         return bool(self._lock._is_owned())  # type: ignore[attr-defined]
 
     def release(self) -> None:

@@ -24,6 +24,7 @@ from ..core.results import is_action_result
 from ..core.stamps import Lease, Stamp, Usage, is_interrupted
 from ..core.stored_form import stored_edits
 from ..core.summaries import replace_surrogates
+from ..core.system_messages import position_of
 from ..errors import BadInput, BadSetting, NoSuchConversation
 from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
@@ -91,7 +92,7 @@ class Fix(Struct, frozen=True):
     """A difference between the view and the history that a provider's rules require."""
 
     handle: str
-    """The message that was made legal."""
+    """The message that was made legal, or the one behind a message of the library's own."""
     why: str
     """The fault, and the content that the view shows now."""
 
@@ -463,7 +464,12 @@ class Session:
 
     def fixes(self) -> list[Fix]:
         """Return the differences that the provider's rules require."""
-        return [Fix(entry.handle, entry.legalized) for entry in self.state.view().entries if entry.legalized]
+        entries = self.state.view().entries
+        return [
+            Fix(f"m{position_of(entries, index)}", entry.legalized)
+            for index, entry in enumerate(entries)
+            if entry.legalized
+        ]
 
     def repair(self) -> RepairReport:
         """Return a legal copy of the view, and the changes it needed."""

@@ -28,6 +28,7 @@ __all__ = [
     "SystemMessages",
     "ends_in_server_result",
     "last_prompt",
+    "position_of",
     "sent_role",
     "stand_in",
 ]
@@ -73,6 +74,14 @@ def stand_in(entry: Entry, text: str, why: str, count: Counter) -> Entry:
     """Return a message of the library before an entry: OPENING of the user, or NO_REPLY of the assistant."""
     message = Message("assistant" if text is NO_REPLY else "user", (Text(text),))
     return reshape(Entry(0, "", message, None, entry.stamp, "stand-in"), message, why, count)
+
+
+def position_of(entries: Sequence[Entry], index: int) -> int:
+    """Return the position of an entry; of a stand-in for no message, that of the entry behind it."""
+    last = len(entries) - 1
+    while not entries[index].position and index < last:
+        index += 1
+    return entries[index].position
 
 
 class SystemMessages:

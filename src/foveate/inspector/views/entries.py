@@ -20,6 +20,7 @@ from ...core.receipts import receipt_of
 from ...core.results import headline_of
 from ...core.snapshots import Cover
 from ...core.stamps import Stamp, is_interrupted
+from ...core.system_messages import position_of
 from ...core.view import Entry, View
 from ...replay.lookup import ContentKind, content_kind
 
@@ -193,7 +194,7 @@ def places_of(view: View, last: int = 0) -> list[RowPlace]:
     places: list[RowPlace] = []
     end = 0
     for index, entry in enumerate(view.entries):
-        position = position_of(view, index)
+        position = position_of(view.entries, index)
         if position > end + 1:
             places.append((end + 1, position - 1))
         places.append(index)
@@ -201,14 +202,6 @@ def places_of(view: View, last: int = 0) -> list[RowPlace]:
     if last > end:
         places.append((end + 1, last))
     return places
-
-
-def position_of(view: View, index: int) -> int:
-    """Return the position of an entry; of a stand-in for no message, that of the entry behind it."""
-    last = len(view.entries) - 1
-    while not view.entries[index].position and index < last:
-        index += 1
-    return view.entries[index].position
 
 
 def edit_numbers(view: View, places: Iterable[RowPlace], covers: Iterable[Cover]) -> set[int]:
@@ -227,7 +220,7 @@ def rows_of(
     calls = _calls_near(view, [place for place in places if isinstance(place, int)])
     keys: set[str] = set()
     return [
-        _entry_row(view.entries[place], position_of(view, place), by_number, calls, keys)
+        _entry_row(view.entries[place], position_of(view.entries, place), by_number, calls, keys)
         if isinstance(place, int)
         else _gap_row(place, by_number, covers)
         for place in places
