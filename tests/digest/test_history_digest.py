@@ -21,7 +21,7 @@ from foveate.digest.history.sections import read_sections
 from foveate.digest.history.signs import Sign, signs_of
 from foveate.digest.history.statements import cut_at_clause, split_sentences, split_statements
 from foveate.digest.history.terms import terms_of
-from foveate.digest.history.weights import is_worth, weigh
+from foveate.digest.history.weights import Speaker, is_worth, weigh
 
 PIECES = [
     *(
@@ -784,3 +784,14 @@ def test_terms_are_whole_words_where_letters_have_marks():
     found = digest_messages([*talk, user("मुझसे गलती हुई, डेटाबेस का पोर्ट 6543 है।"), assistant("OK")], 600)
     assert f"{goal}\n" in found
     assert "5432" not in found or "(later: " in found
+
+
+@pytest.mark.parametrize("speaker", ["user", "assistant"])
+@pytest.mark.parametrize("text", ["The port is 7001.", "We decided on rollup."])
+def test_of_decisions_and_values_later_ones_weigh_more(text: str, speaker: Speaker):
+    assert weigh(text, speaker, 1, 1.0).weight > 2 * weigh(text, speaker, 1, 0.0).weight
+
+
+def test_a_rule_weighs_the_same_wherever_it_was_said():
+    text = "Never restart the billing service."
+    assert weigh(text, "user", 1, 1.0).weight == weigh(text, "user", 1, 0.0).weight

@@ -34,6 +34,8 @@ _PLACES = 60
 """Names of one result that are searched for their lines, the most used first."""
 _PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
 """Characters of a result, and of its lines, that may be values with their keys."""
+_AMOUNT = re.compile(r"\d+\.\d+|\d{4}-\d\d-\d\d")
+"""An amount or a date. It is no name: without the words around it, it tells nothing."""
 _PAIR = re.compile(r"\w[\w .\-/\[\]%]{0,40}?(?:\s?=\s?|:\s)[^\s=:{(\[].{0,60}\Z")
 
 
@@ -151,7 +153,7 @@ class Steps:
                     weights[name] += 2 * age
         for i, name in enumerate(known):
             weights[name] += _LEAST + 1e-6 / (i + 1)  # Names that are only known keep their order.
-        listed = (pair for pair in weights.items() if pair[1] >= _LEAST)
+        listed = (pair for pair in weights.items() if pair[1] >= _LEAST and not _AMOUNT.fullmatch(pair[0]))
         pairs = nlargest(_RANKED, listed, key=lambda pair: (pair[1], pair[0]))
         pairs.sort(key=lambda pair: (-pair[1] * worth_of(pair[0]), pair[0]))
         return [name for name, _ in pairs]

@@ -175,6 +175,8 @@ _UNSPECIFIC, _SPECIFIC_EACH = 0.7, 0.15
 _MOST_SPECIFIC = _UNSPECIFIC + _SPECIFIC_EACH * _SPECIFICS
 _CHANGE, _DOUBT, _BINDING_OF_ASSISTANT = 1.2, 1.3, 1.5
 """Factors of a change, of a denial, doubt or failure, and of a statement in which a model binds itself."""
+_OLDEST, _NEWEST = 0.6, 1.4
+"""Factors of a decision or a value in the oldest and in the newest message."""
 _SMALL_TALK = 0.05
 _LONGEST = 600
 """Characters above which a statement is more likely data than a sentence."""
@@ -198,6 +200,8 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
         worth *= _DOUBT
     if kind == "said" or (kind == "asked" and signs & Sign.QUESTION):
         worth *= 0.5 + age
+    elif kind in ("decision", "value"):  # Later ones hold more often.
+        worth *= _OLDEST + (_NEWEST - _OLDEST) * age
     if signs & Sign.QUESTION and kind == "asked":
         worth *= 0.2
     if kind in ("asked", "said", "value", "decision") and signs & Sign.SMALL_TALK:
@@ -245,9 +249,9 @@ def most_worth(signs: int, speaker: Speaker) -> float:
     """
     is_change = bool(signs & Sign.CHANGE)
     doubt = _DOUBT if signs & (Sign.FAILURE | Sign.NEGATION | Sign.HEDGE) else 1.0
-    worths: dict[Kind, float] = {"value": max(doubt, _CHANGE if is_change else 1.0)}
+    worths: dict[Kind, float] = {"value": _NEWEST * max(doubt, _CHANGE if is_change else 1.0)}
     if is_change or signs & Sign.DECISION:
-        worths["decision"] = _CHANGE if is_change else 1.0
+        worths["decision"] = _NEWEST * (_CHANGE if is_change else 1.0)
     if speaker == "system" or (signs & Sign.BINDING and speaker != "assistant"):
         worths["rule"] = _CHANGE if is_change else 1.0
     if signs & Sign.GOAL and speaker != "assistant":
