@@ -286,7 +286,7 @@ def _positions(entries: Sequence[Entry], target: Target | Span) -> tuple[int, in
     first, last = (target.first, target.last) if isinstance(target, Span) else (target.message, target.message)
     shown = [entry for entry in entries if entry.kind != "stand-in"]
     begins = [entry.position for entry in shown if entry.id == first]
-    ends = [max(entry.position, entry.last) for entry in shown if (entry.span.last if entry.span else entry.id) == last]
+    ends = [entry.last for entry in shown if (entry.span.last if entry.span else entry.id) == last]
     return (min(begins), max(ends)) if begins and ends else None
 
 

@@ -172,7 +172,7 @@ def _last_place(view: View, entries: tuple[Entry, ...]) -> int:
     """Return the index of the newest item of the caller's list that these entries stand for; -1 if there is none."""
     places = view.list_places
     for entry in entries:
-        for position in range(max(entry.last, entry.position), entry.position - 1, -1):
+        for position in range(entry.last, entry.position - 1, -1):
             place = places.get(position)
             if place is not None:
                 return place.items[-1]

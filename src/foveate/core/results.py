@@ -237,8 +237,8 @@ def _units(entries: Sequence[Entry]) -> Iterator[tuple[tuple[Entry, ...], int]]:
 
 
 def _without_stand_ins(entries: Sequence[Entry], index: int) -> int:
-    """Return the index of the first entry from `index` on that is no stand-in for a message between two others."""
-    while index < len(entries) and not entries[index].position:
+    """Return the index of the first entry from `index` on that is no stand-in between two messages."""
+    while index < len(entries) and entries[index].is_between:
         index += 1
     return index
 
@@ -259,7 +259,7 @@ def _cached_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
 
 
 def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
-    step, results = unit[0], [entry for entry in unit[1:] if entry.position]
+    step, results = unit[0], [entry for entry in unit[1:] if not entry.is_between]
     if step.outline is None or step.outline.calls or step.kind != "message":
         return unit
     actions = read_actions(step.source.text if step.source else "")
@@ -282,7 +282,7 @@ def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
         native.append(replace(result, appended=converted, message=as_native(result.message)))
     shown = iter(native)
     step = replace(step, appended=source, message=_shown_step(step, source, answered, places))
-    return step, *(next(shown) if entry.position else entry for entry in unit[1:])
+    return step, *(entry if entry.is_between else next(shown) for entry in unit[1:])
 
 
 def _message_of(words: str, calls: Sequence[ToolCall]) -> Message:

@@ -77,9 +77,9 @@ def stand_in(entry: Entry, text: str, why: str, count: Counter) -> Entry:
 
 
 def position_of(entries: Sequence[Entry], index: int) -> int:
-    """Return the position of an entry; of a stand-in for no message, that of the entry behind it."""
+    """Return the position of an entry; of a stand-in between two messages, that of the entry behind it."""
     last = len(entries) - 1
-    while not entries[index].position and index < last:
+    while entries[index].is_between and index < last:
         index += 1
     return entries[index].position
 

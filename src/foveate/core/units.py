@@ -50,7 +50,7 @@ class Units(Struct):
         if result is not None:
             self._waiting.discard(result.call_id)
             return False
-        if self._is_step and (entry.is_result or not entry.position):  # A stand-in may come before a result.
+        if self._is_step and (entry.is_result or entry.is_between):  # A stand-in may come before a result.
             return False
         calls = message.calls
         self._is_step = message.role == "assistant" and not calls

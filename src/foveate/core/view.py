@@ -75,7 +75,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     span: Span | None = None
     """For a summary: the span that it replaces."""
     last: int = 0
-    """Position of the last message it stands for."""
+    """Position of the last message it stands for; `position` for a single one."""
     seen: int = 0
     """For a summary: position of the newest message when the summary was made."""
     pins: tuple[PinnedPart, ...] = ()
@@ -132,6 +132,11 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     def outline(self) -> Message | None:
         """Return the appended message; parts that an edit replaced or hid may be empty. Never reads the store."""
         return self.appended.outline if isinstance(self.appended, Original) else self.appended
+
+    @property
+    def is_between(self) -> bool:
+        """Return whether this is a stand-in between two messages. It belongs to neither, and has no position."""
+        return not self.position
 
     @property
     def is_system(self) -> bool:

@@ -453,4 +453,4 @@ def _is_known_futile(view: View) -> bool:
 
 def _newest_position(view: View) -> int:
     """Return the position of the newest message that is shown, whole or in a summary."""
-    return max(max(entry.position, entry.last) for entry in view)
+    return max(entry.last for entry in view)

@@ -331,7 +331,7 @@ def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int, la
                 note.add(entry)
         if quota.is_met(reserved=note.tokens):
             break
-    candidates = [entry for entry in entries[start:end] if entry.position and entry.kind != "stand-in"]
+    candidates = [entry for entry in entries[start:end] if entry.kind != "stand-in"]
     hidden = [entry for entry in candidates if entry.id not in kept]
     if not hidden:
         return

@@ -293,7 +293,7 @@ class _Units(Struct):
             self._begin, self._tokens, self._renewed = self._size, 0, 0
             self._last, self._may_fold = 0, True
         self._size += 1
-        if not entry.position:  # A stand-in between two messages.
+        if entry.is_between:
             return
         # If an answer of the unit is elsewhere in the history, a span would cover other messages too.
         is_next = self._last in (0, entry.position - 1)

@@ -305,7 +305,7 @@ class _Batches:
         others: list[Entry] = []
         for index in range(self._indexes[turn] + 1, len(self._view.entries)):
             entry = self._view.entries[index]
-            if not entry.position:  # A stand-in between two messages.
+            if entry.is_between:
                 continue
             if entry.message.role == "assistant":
                 break

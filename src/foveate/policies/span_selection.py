@@ -178,7 +178,7 @@ def select_oldest(view: View, until: int) -> OldestSpan | None:
     was expanded for the coming call, each with its unit. Returns None if the span would cover only summaries.
     """
     entries = view.entries
-    index = next((i for i, entry in enumerate(entries) if max(entry.position, entry.last) > until), len(entries))
+    index = next((i for i, entry in enumerate(entries) if entry.last > until), len(entries))
     return select_oldest_before(view, index)
 
 
@@ -192,7 +192,7 @@ def select_oldest_before(view: View, index: int, *, keep: Collection[str] = ()) 
         unit = entries[start:end]
         ids = {entry.id for entry in unit if entry.outline is not None}  # A summary has the id of its first message.
         if ids.isdisjoint(keep) and not any(map(exceptions.include, unit)):
-            covered += [entry for entry in unit if entry.position]
+            covered += [entry for entry in unit if not entry.is_between]
     if all(is_carried_summary(entry) for entry in covered):
         return None
     first, last = min(covered, key=lambda entry: entry.position), max(covered, key=lambda entry: entry.last)
@@ -255,9 +255,9 @@ class MessageNumbers:
     def __init__(self, view: View) -> None:
         self._systems = [entry.position for entry in view if entry.is_system]
         self._shown, self._hidden = _unsummarized_counts(view)
-        shown = [(max(entry.position, entry.last), count) for entry, count in self._shown.items()]
+        shown = [(entry.last, count) for entry, count in self._shown.items()]
         self._counts = sorted([*shown, *self._hidden])
-        self.newest = max((max(entry.position, entry.last) for entry in view), default=0)
+        self.newest = max((entry.last for entry in view), default=0)
         """Position of the newest message that is shown, whole or in a summary."""
 
     @property
@@ -310,15 +310,14 @@ def _unsummarized_counts(view: View) -> tuple[dict[Entry, int], list[tuple[int, 
     counted: set[int] = set()
     end = 0
     for entry in sorted(view.entries, key=lambda entry: entry.position):
-        last = max(entry.position, entry.last)
         if _is_recap(entry) and entry.position > end + 1:
             hidden.append((entry.position - 1, entry.position - 1 - end))
-        end = max(end, last)
+        end = max(end, entry.last)
         if entry.is_system or _is_in(entry.position, carried):
             continue
         if entry.kind == "summary":
-            inside = bisect_right(positions, last) - bisect_left(positions, entry.position)
-            shown[entry] = last - entry.position + 1 - inside
+            inside = bisect_right(positions, entry.last) - bisect_left(positions, entry.position)
+            shown[entry] = entry.last - entry.position + 1 - inside
         elif entry.outline is not None and entry.position not in counted:
             counted.add(entry.position)
             shown[entry] = 1

@@ -76,7 +76,7 @@ class Meter:
         rewritten = run < len(self._request)
         unchanged = self._length
         if rewritten:
-            changed = (entry.position for now in request[run:] for entry in now.entries if entry.position)
+            changed = (entry.position for now in request[run:] for entry in now.entries if not entry.is_between)
             unchanged = next(changed, length + 1) - 1
         del self._tokens[run:]
         self._tokens += [_tokens_of(request, place) for place in range(run, len(request))]

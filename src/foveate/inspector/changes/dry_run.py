@@ -189,7 +189,7 @@ def _changes(plan: Plan, first: int) -> Iterator[EntryChange]:
 
 
 def _place(entry: Entry) -> tuple[int, int, str]:
-    return entry.position, max(entry.position, entry.last), entry.kind
+    return entry.position, entry.last, entry.kind
 
 
 def _looks(entry: Entry) -> tuple[object, ...]:

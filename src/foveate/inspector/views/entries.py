@@ -241,8 +241,8 @@ def _entry_row(
         freed = record.tokens_before - record.tokens_after if len(record.edits) == 1 else 0
         original = summary.tokens_before or entry.tokens + max(0, freed)
     return EntryRow(
-        key=_key(entry.handle if entry.position else f"s{position}", keys),
-        handle=f"{entry.handle}-m{entry.last}" if entry.span else entry.handle if entry.position else "",
+        key=_key(f"s{position}" if entry.is_between else entry.handle, keys),
+        handle=f"{entry.handle}-m{entry.last}" if entry.span else "" if entry.is_between else entry.handle,
         position=position,
         last=max(entry.last, position),
         kind=row_kind(entry, summary),
@@ -353,11 +353,11 @@ def index_at(view: View, places: Sequence[RowPlace], position: int) -> int:
         if not isinstance(place, int):
             return place[1]
         entry = view.entries[place]
-        if not entry.position and place + 1 < len(view.entries):
-            return end(place + 1)  # A stand-in for no message belongs to the entry behind it.
-        own = max(entry.last, entry.position)
+        if entry.is_between and place + 1 < len(view.entries):
+            return end(place + 1)  # It belongs to the entry behind it.
         # A stand-in for an answer has the position of its call, and stands after the answers that came.
-        return max(own, end(place - 1)) if entry.kind == "stand-in" and entry.position and place else own
+        is_after = entry.kind == "stand-in" and place and not entry.is_between
+        return max(entry.last, end(place - 1)) if is_after else entry.last
 
     return bisect_left(places, position, key=end)
 
