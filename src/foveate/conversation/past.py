@@ -253,16 +253,12 @@ class _Queue:
         self._record = bisect_right(self._record_turns, turn, record)
         if self._row < len(self._rows):  # A commit that knew of a later message belongs to a later call.
             known = self._rows[self._row].position - 1
-            self._record = bisect_right(self._records, known, record, self._record, key=_position_of)
+            self._record = bisect_right(self._records, known, record, self._record, key=lambda edits: edits.position)
         return self._rows[row : self._row], self._records[record : self._record]
 
     def rest(self) -> tuple[list[StoredMessage], list[Record]]:
         """Return what no call saw so far."""
         return list(self._rows[self._row :]), list(self._records[self._record :])
-
-
-def _position_of(record: Record) -> int:
-    return record.position
 
 
 class Past:

@@ -103,7 +103,8 @@ class _Blocks(NamedTuple):
         """Return the report with these blocks."""
         kinds, waits = report.kinds, dict(report.waiting)
         if self.messages:
-            kinds = tuple(sorted((*kinds, RetentionCount("plugin_blocks", self.messages, self.bytes)), key=_kind_of))
+            blocks = RetentionCount("plugin_blocks", self.messages, self.bytes)
+            kinds = tuple(sorted((*kinds, blocks), key=lambda count: count.kind))
         if self.forked:
             waits["forked"] = waits.get("forked", 0) + self.forked
         return structs.replace(report, kinds=kinds, waiting=tuple(sorted(waits.items())))
@@ -319,7 +320,7 @@ class RetentionRun:
 def _shown_by(state: State, newest_time: int) -> Visible:
     """Return what the view of a conversation shows. `newest_time`: of its newest message."""
     entries = state.projection.entries()
-    rows = [entry for entry in entries if entry.outline is not None and entry.position]
+    rows = [entry for entry in entries if entry.outline is not None]
     covers = [cover for cover in state.projection.covers() if isinstance(cover.edit, Summarize) and cover.edit.outlives]
     withheld = state.projection.withheld()
     return Visible(
@@ -339,10 +340,6 @@ def _is_short(entry: Entry) -> bool:
         return False
     parts = [(index,) for index in range(len(entry.outline.parts))]
     return () in entry.shrunk or all(path in entry.shrunk for path in parts)
-
-
-def _kind_of(count: RetentionCount) -> str:
-    return count.kind
 
 
 def _has_text(run: AgentRun) -> bool:

@@ -254,7 +254,7 @@ class Growing(Generic[S]):
 
     def _nearest(self, known: _Known, size: int) -> tuple[int, S]:
         """Return a new state after at most `size` entries, and their number."""
-        nearest = max((mark for mark in known.marks if mark.size <= size), default=None, key=_size)
+        nearest = max((mark for mark in known.marks if mark.size <= size), default=None, key=lambda mark: mark.size)
         if nearest is None or nearest.size < known.size <= size:
             return (known.size, self._copy(known.state)) if 0 < known.size <= size else (0, self._begin())
         return nearest.size, self._copy(nearest.state)
@@ -321,10 +321,6 @@ def _mark_places(size: int) -> Set[int]:
         places |= {newest, newest - step}
         step *= _SPREAD
     return places
-
-
-def _size(mark: _Mark) -> int:
-    return mark.size
 
 
 def shared_length(first: Sequence[Entry], second: Sequence[Entry]) -> int:

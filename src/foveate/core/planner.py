@@ -421,14 +421,10 @@ class _Change(NamedTuple):
     def _within(self, view: View, span: Target | Span) -> list[Entry]:
         first, last = self.trial.range_of(span) or (1, 0)
         if id(view) not in self.placed:
-            entries = sorted(view.entries, key=_position)
-            self.placed[id(view)] = list(map(_position, entries)), entries
+            entries = sorted(view.entries, key=lambda entry: entry.position)
+            self.placed[id(view)] = [entry.position for entry in entries], entries
         positions, entries = self.placed[id(view)]
         return entries[bisect_left(positions, first) : bisect_right(positions, last)]
-
-
-def _position(entry: Entry) -> int:
-    return entry.position
 
 
 def _look(entry: Entry | None) -> tuple[object, ...] | None:

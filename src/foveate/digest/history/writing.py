@@ -141,7 +141,7 @@ class _Lines:
         lines += [line for line in self.rest if len(line.text) > self._room]
         if room < 2 * _ROW or not lines:
             return []
-        heaviest = max(lines, key=_by_weight)
+        heaviest = max(lines, key=lambda line: line.weight)
         return [replace(heaviest, text=cut_at_clause(heaviest.text, room - len(heaviest.title) - 7))]
 
     def _line(self, statement: Statement) -> Line:
@@ -201,7 +201,3 @@ def _is_exclamation(statement: Statement) -> bool:
     """Return whether a statement is a word alone, such as `Done.`, without any name or number."""
     is_plain = not statement.signs & (Sign.SPECIFIC | Sign.BINDING | Sign.CHANGE | Sign.NEGATION)
     return is_plain and statement.text.isascii() and " " not in statement.text
-
-
-def _by_weight(line: Line) -> float:
-    return line.weight

@@ -241,6 +241,8 @@ class Ledger:
         ]
         accounts = list(self._results.values())
         superseded = [account for account in accounts if account.newer]
+        expensive = nlargest(LISTED, accounts, key=lambda account: account.cost)
+        wasteful = nlargest(LISTED, superseded, key=lambda account: account.wasted)
         return Spending(
             calls,
             sum(share.tokens for share in shares),
@@ -248,8 +250,8 @@ class Ledger:
             self._unmanaged,
             sum(share.dollars or 0.0 for share in shares) if priced else None,
             tuple(sorted(shares, key=lambda share: -share.cost)),
-            tuple(_result(each, priced) for each in nlargest(LISTED, accounts, key=_cost) if each.cost),
-            tuple(_result(each, priced) for each in nlargest(LISTED, superseded, key=_wasted) if each.wasted),
+            tuple(_result(each, priced) for each in expensive if each.cost),
+            tuple(_result(each, priced) for each in wasteful if each.wasted),
             len(superseded),
             sum(each.wasted for each in superseded),
             sum(each.wasted_dollars for each in superseded) if priced else None,
@@ -411,14 +413,6 @@ def main_argument(arguments: str) -> str:
             text = ""
     line = " ".join(text[: 4 * _ARGUMENT_MAX].split())
     return line if len(line) <= _ARGUMENT_MAX else f"{line[: _ARGUMENT_MAX - 1]}…"
-
-
-def _cost(account: _Account) -> float:
-    return account.cost
-
-
-def _wasted(account: _Account) -> float:
-    return account.wasted
 
 
 def _result(account: _Account, priced: bool) -> CostlyResult:

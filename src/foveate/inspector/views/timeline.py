@@ -169,17 +169,13 @@ class Figures:
 
     def commits_between(self, first: int, last: int) -> list[CommitFigures]:
         """Return the commits that the calls with index `first` to `last` - 1 saw first."""
-        low, high = (bisect_left(self.commits, index, key=_call_of) for index in (first, last))
+        low, high = (bisect_left(self.commits, index, key=lambda commit: commit.call) for index in (first, last))
         return self.commits[low:high]
 
     def running(self, name: str, bounds: Sequence[int]) -> list[float]:
         """Return the sum of an amount from the first of these bounds up to each of the others."""
         pieces = [self.total(name, low, high) for low, high in pairwise(bounds)]
         return list(accumulate(pieces))
-
-
-def _call_of(commit: CommitFigures) -> int:
-    return commit.call
 
 
 class _Fold:

@@ -481,7 +481,7 @@ class MemoryStore(MemoryCatalog):
         """Return the changes of a branch since a head."""
         branch = self._branches[head.tenant, head.root, head.branch]
         tip = branch.rows[head.position - 1].id if head.position else ""
-        after = bisect_right(branch.journal, head.number, key=_last_number)
+        after = bisect_right(branch.journal, head.number, key=lambda stored: stored[1].last)
         known = branch.journal[after - 1] if after else None
         record = known[0] if known and known[1].last == head.number else ""
         if (tip, record) != (head.tip, head.record):
@@ -541,7 +541,3 @@ def _stamps(row: StoredMessage) -> tuple[bytes, ...]:
 def _body_problems(row: StoredMessage) -> tuple[str, ...]:
     is_original = row.body and not row.is_released
     return ("its body does not match its hash",) if is_original and ids.body_hash(row.body) != row.body_hash else ()
-
-
-def _last_number(stored: tuple[str, Record]) -> int:
-    return stored[1].last
