@@ -161,8 +161,9 @@ class Editor:
             projection.is_protected(entry.position) or (projection.is_pinned(entry.id) and entry.id not in unpinned)
             for entry in shown
         ):
-            span = f"m{first}-m{last}" if first < last else f"m{first}"
-            raise BadEdit(f"{span} has nothing to hide: system prompts, the last user input and pins stay in view.")
+            raise BadEdit(
+                f"{Handle(first, last)} has nothing to hide: system prompts, the last user input and pins stay in view."
+            )
 
     def _require_effect(self, edit: Replace | Hide, position: int) -> None:
         (row,) = self._state.store.messages(self._state.head, position, position)

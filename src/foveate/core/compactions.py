@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import msgspec
 
 from .edits import Span, Summarize
+from .handles import Handle
 from .messages import Message, Opaque
 from .rendering import apply_edits
 from .slots import Slot
@@ -93,8 +94,8 @@ def compaction_edit(slots: Sequence[Slot], index: int, first: int, format: str) 
     if part is None or not (isinstance(content, str) or part.format == format):
         return None
     newest, until = before[-1], max(earlier.last for earlier in before)
-    handles = f"m{before[0].position}-m{until}" if until > before[0].position else f"m{until}"
-    text = _READABLE.format(handles) + content if isinstance(content, str) else _unreadable(handles, before)
+    handle = str(Handle(before[0].position, until))
+    text = _READABLE.format(handle) + content if isinstance(content, str) else _unreadable(handle, before)
     span = Span(before[0].id, newest.span.last if newest.span else newest.id)
     reason = f"the provider compacted what is before m{slot.position}"
     return Summarize(span, text, PROVIDER, reason, sum(earlier.stamp.tokens for earlier in before))
@@ -104,8 +105,8 @@ def _is_newer_summary(earlier: Slot, slot: Slot) -> bool:
     return earlier.span is not None and not _is_compacted(earlier, slot)
 
 
-def _unreadable(handles: str, before: Sequence[Slot]) -> str:
+def _unreadable(handle: str, before: Sequence[Slot]) -> str:
     """Return a local copy of what matters most if the provider's own summary is encrypted: the user's messages."""
     inputs = [slot for slot in before if slot.is_input and slot.span is None][-_INPUTS:]
     lines = [f"m{slot.position}: {' '.join(slot.message.text.split())[:_CHARACTERS]}" for slot in inputs]
-    return "\n".join([_UNREADABLE.format(handles), *(["The user's messages in it began:"] if lines else []), *lines])
+    return "\n".join([_UNREADABLE.format(handle), *(["The user's messages in it began:"] if lines else []), *lines])

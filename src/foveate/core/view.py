@@ -16,6 +16,7 @@ from msgspec.structs import force_setattr, replace
 from .edits import CALLER, Path, Span, Task, paths_overlap
 from .enrich import own_message
 from .growing import Marks
+from .handles import Handle
 from .messages import Message, ToolResult
 from .metadata import read_metadata, read_metadata_as
 from .originals import Original
@@ -97,10 +98,9 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     def __str__(self) -> str:
         """Return one short line, such as `m12 tool read_file: 1,203 tokens, shrunk by prune, pinned`."""
         subject = f"{self.message.role} {self.tool}".rstrip() if self.kind == "message" else self.kind
-        name = f"{self.handle}-m{self.last}" if self.last > self.position else self.handle
         by = ", ".join(dict.fromkeys(policy or "hand" for policy in self.shrunk_by))
         facts = [f"{self.tokens:,} tokens", *([f"shrunk by {by}"] if by else []), *(["pinned"] if self.pins else [])]
-        return f"{name} {subject}: {', '.join(facts)}"
+        return f"{Handle(self.position, self.last)} {subject}: {', '.join(facts)}"
 
     def __repr__(self) -> str:
         return f"<Entry {self}>"  # Its message would fill the screen.

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from ..core.caches import known_form, newest_forms, remember_form
 from ..core.edits import Edit, Span, Summarize
 from ..core.growing import Growing
+from ..core.handles import Handle
 from ..core.planner import Policy
 from ..core.results import is_loose_result, is_step_note
 from ..core.sizes import estimate
@@ -112,8 +113,7 @@ def fold(
 
 
 def _fill_framing(framing: str, first: int, last: int, steps: str) -> str:
-    handle = f"m{first}-m{last}" if first < last else f"m{last}"
-    text = framing.replace("{handle}", handle).replace("{last}", f"m{last}")
+    text = framing.replace("{handle}", str(Handle(first, last))).replace("{last}", f"m{last}")
     return text.replace("{steps}", steps)
 
 

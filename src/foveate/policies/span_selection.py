@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..core.edits import Span
 from ..core.growing import Growing
+from ..core.handles import Handle
 from ..core.server_tools import pair_key, server_blocks
 from ..core.units import cut_points
 from ..core.view import Entry, View
@@ -163,7 +164,7 @@ class OldestSpan(Struct, frozen=True):
 
     @property
     def handle(self) -> str:
-        return f"m{self.first}-m{self.last}" if self.first < self.last else f"m{self.first}"
+        return str(Handle(self.first, self.last))
 
 
 def is_carried_summary(entry: Entry) -> bool:

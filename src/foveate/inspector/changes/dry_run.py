@@ -10,6 +10,7 @@ from msgspec import Struct
 from ...core.context import Rates
 from ...core.economy import is_cold
 from ...core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target
+from ...core.handles import Handle
 from ...core.messages import Message
 from ...core.planner import Plan
 from ...core.view import Entry, Prices, View
@@ -200,7 +201,7 @@ def _changed(old: Entry | None, inside: Sequence[Entry], entry: Entry, edits: Ma
     own = [edits[number] for number in entry.edits if number in edits]
     was = _form(old) if old is not None else f"{len(inside)} messages" if inside else "nothing"
     return EntryChange(
-        handle=_handle(entry),
+        handle=str(Handle(entry.position, entry.last)),
         position=entry.position,
         was=was,
         becomes=_form(entry),
@@ -216,7 +217,7 @@ def _changed(old: Entry | None, inside: Sequence[Entry], entry: Entry, edits: Ma
 def _gone(entry: Entry, hidden: _Hidden) -> EntryChange:
     edit = hidden.edit_of(entry)
     return EntryChange(
-        handle=_handle(entry),
+        handle=str(Handle(entry.position, entry.last)),
         position=entry.position,
         was=_form(entry),
         becomes="nothing",
@@ -253,10 +254,6 @@ class _Hidden:
         if entry.id in self._single:
             return self._single[entry.id]
         return next((edit for first, last, edit in self._spans if first <= entry.position <= last), None)
-
-
-def _handle(entry: Entry) -> str:
-    return f"{entry.handle}-m{entry.last}" if entry.last > entry.position else entry.handle
 
 
 def _form(entry: Entry) -> str:

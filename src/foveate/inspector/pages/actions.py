@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from ...conversation import Conversation
 from ...core.edits import Bill, Edit, Record, Span, Summarize, Task, named_messages
+from ...core.handles import Handle
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.receipts import Receipt, receipt_of
 from ...errors import FoveateError
@@ -204,7 +205,7 @@ def _handle(edit: Edit, positions: Mapping[str, int]) -> str:
     is_range = isinstance(edit, Summarize) or isinstance(getattr(edit, "target", None), Span)
     if len(known) != len(ids) or not known or (len(known) > 1 and not is_range):
         return ""
-    return f"m{known[0]}-m{known[-1]}" if known[0] < known[-1] else f"m{known[0]}"
+    return str(Handle(known[0], known[-1]))
 
 
 async def show_message(request: Request) -> Response:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from ...conversation import Conversation
+from ...core.handles import Handle
 from ...core.messages import Message, Text, ToolCall, ToolResult
 from ...core.view import Entry, View
 from ...errors import BadInput, BadSetting, NoSuchConversation
@@ -229,7 +230,7 @@ def _cell(request: Request, entry: Entry) -> dict[str, Any]:
     return {
         "entry": entry,
         "kind": content_kind(entry),
-        "handle": entry.handle if entry.last <= entry.position else f"{entry.handle}-m{entry.last}",
+        "handle": str(Handle(entry.position, entry.last)),
         "name": "summary" if entry.kind == "summary" else f"{entry.message.role} {entry.tool}".strip(),
         "by": ", ".join(dict.fromkeys(policy or "hand" for policy in entry.shrunk_by)),
         "head": headline(parts[0]) if parts else Markup(),
