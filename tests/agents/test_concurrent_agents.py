@@ -74,7 +74,7 @@ def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
         assert {f"{step.run}/{step.number}": step.message for step in steps if step.kind == "action"} == told
         assert chat.journal.verify() == []
         owner = new_owner()
-        assert chat._agent.claim(owner).owner == owner  # The lock is free.
+        assert chat._agent.acquire_lock(owner).owner == owner  # The lock is free.
         forget_owner(owner)
     assert all(count <= ONCE[line] for line, count in done.items() if line.startswith("send"))
     assert min(done["look a"], done["look b"]) >= 1

@@ -33,7 +33,7 @@ class World:
 
     def __init__(self, owner: str = ELSEWHERE) -> None:
         self.chat = open_conversation("one", window=10_000)
-        self.chat._agent.claim(owner)
+        self.chat._agent.acquire_lock(owner)
         self.now, self.heartbeat = 0.0, Heartbeat()
 
     def hold(self, lock_timeout: float = 30.0) -> ConversationLock:
@@ -66,18 +66,18 @@ class World:
                         self.now += seconds
                 while due and due[0] <= self.now:
                     due.pop(0)
-                    self.chat._agent.claim(owner)
+                    self.chat._agent.acquire_lock(owner)
                 if self.now >= release:
-                    self.chat._agent.release(owner)
+                    self.chat._agent.release_lock(owner)
         except StopIteration as done:
             return float(done.value)
 
 
 def test_a_free_lock_is_acquired_at_once_and_released_after_use():
     world = World()
-    world.chat._agent.release(ELSEWHERE)
+    world.chat._agent.release_lock(ELSEWHERE)
     assert world.waited(world.hold()) == 0
-    assert world.chat._agent.claim("next").owner == "next"
+    assert world.chat._agent.acquire_lock("next").owner == "next"
 
 
 def test_the_lock_waits_for_another_owner():
@@ -91,7 +91,7 @@ def test_an_owner_with_heartbeats_is_never_taken_for_dead():
         world.waited(world.hold(), beats=tuple(range(5, 100, 5)))
     assert told.value.owner == ELSEWHERE
     assert 30 <= world.now < 31
-    assert world.chat._agent.claim("me").owner == ELSEWHERE
+    assert world.chat._agent.acquire_lock("me").owner == ELSEWHERE
 
 
 @given(beats=st.lists(st.floats(0, 60), max_size=8))
@@ -118,10 +118,10 @@ def test_a_clock_that_goes_back_releases_no_lock():
     """The conversation's clock is used for time stamps only."""
     world, times = World(), iter(range(10**9, 0, -(10**6)))
     world.chat = open_conversation("one", window=10_000, options=Options(clock=lambda: next(times)))
-    world.chat._agent.claim(ELSEWHERE)
+    world.chat._agent.acquire_lock(ELSEWHERE)
     with pytest.raises(ConversationBusy):
         world.waited(world.hold(lock_timeout=30), beats=(1, 15, 29))
-    assert world.chat._agent.claim("me").owner == ELSEWHERE
+    assert world.chat._agent.acquire_lock("me").owner == ELSEWHERE
 
 
 def test_an_owner_with_a_live_process_has_a_minute():
@@ -140,16 +140,16 @@ def test_a_heartbeat_in_the_last_moment_counts():
     """The heartbeat arrives between the look and the takeover, which fails then."""
     world = World()
     hold, is_late = world.hold(lock_timeout=25), False
-    real = world.chat._agent.claim
+    real = world.chat._agent.acquire_lock
 
-    def claim(owner: str, instead_of: LockHolder | None = None) -> LockHolder:
+    def acquire(owner: str, replaces: LockHolder | None = None) -> LockHolder:
         nonlocal is_late
-        if instead_of is not None and not is_late:
+        if replaces is not None and not is_late:
             is_late = True
             real(ELSEWHERE)
-        return real(owner, instead_of)
+        return real(owner, replaces)
 
-    world.chat._agent.claim = claim  # type: ignore[method-assign]
+    world.chat._agent.acquire_lock = acquire  # type: ignore[method-assign]
     with pytest.raises(ConversationBusy):
         world.waited(hold)
     assert is_late
@@ -159,16 +159,16 @@ def test_a_heartbeat_in_the_last_moment_counts():
 def test_a_database_that_stands_still_kills_no_owner():
     """A slow database delays heartbeats as well as looks."""
     world, looks = World(), 0
-    real = world.chat._agent.claim
+    real = world.chat._agent.acquire_lock
 
-    def claim(owner: str, instead_of: LockHolder | None = None) -> LockHolder:
+    def acquire(owner: str, replaces: LockHolder | None = None) -> LockHolder:
         nonlocal looks
         looks += owner != ELSEWHERE
         if looks == 2:
             world.now += 1_000.0
-        return real(owner, instead_of)
+        return real(owner, replaces)
 
-    world.chat._agent.claim = claim  # type: ignore[method-assign]
+    world.chat._agent.acquire_lock = acquire  # type: ignore[method-assign]
     hold = world.hold(lock_timeout=2_000)
     assert world.waited(hold, beats=(1_001.0, 1_006.0), release=1_007.0) == pytest.approx(1_007.0, abs=0.6)
     assert not hold.took_over
@@ -185,17 +185,17 @@ def test_the_lock_knows_whether_it_was_taken_over():
 
 def test_a_lock_that_cannot_be_released_counts_as_dead(caplog: pytest.LogCaptureFixture):
     world = World()
-    world.chat._agent.release(ELSEWHERE)
-    hold, release = world.hold(), world.chat._agent.release
+    world.chat._agent.release_lock(ELSEWHERE)
+    hold, release = world.hold(), world.chat._agent.release_lock
 
     def failing(owner: str) -> None:
         raise StoreError("gone")
 
-    world.chat._agent.release = failing  # type: ignore[method-assign]
+    world.chat._agent.release_lock = failing  # type: ignore[method-assign]
     world.waited(hold)
     assert "the lock could not be released: gone" in caplog.text
-    world.chat._agent.release = release  # type: ignore[method-assign]
-    assert world.chat._agent.claim("next").owner == hold.owner
+    world.chat._agent.release_lock = release  # type: ignore[method-assign]
+    assert world.chat._agent.acquire_lock("next").owner == hold.owner
     assert owner_state(hold.owner) == "dead"
     assert world.waited(world.hold(lock_timeout=0)) == 0
 
@@ -398,9 +398,9 @@ def test_an_agent_sends_heartbeats_while_its_model_works():
     heartbeat = Heartbeat(interval=1e6)
 
     def think(_: Any) -> str:
-        before = chat._agent.claim("other")
+        before = chat._agent.acquire_lock("other")
         heartbeat.beat()
-        seen.append(chat._agent.claim("other") == LockHolder(before.owner, before.heartbeats + 1))
+        seen.append(chat._agent.acquire_lock("other") == LockHolder(before.owner, before.heartbeats + 1))
         return "Hello."
 
     with ChatAgent(ScriptedModel(think), conversation=chat) as agent:

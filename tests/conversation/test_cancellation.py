@@ -136,11 +136,11 @@ def test_ctrl_c_between_two_store_calls_leaves_nothing_locked():
     chat = open_conversation("c", window=10_000, options=Options(clock=lambda: 0))
     chat.append(["a first word", "a second one"])
     chat.edit(Hide(Target(chat.history(1)[0].id)))
-    chat._agent.claim("agent")
+    chat._agent.acquire_lock("agent")
     with pytest.raises(KeyboardInterrupt) as kept, _interrupted("_batch"):
         chat._agent.append("never said", owner="agent")
-    chat._agent.release("agent")
-    chat._agent.claim("another")
+    chat._agent.release_lock("agent")
+    chat._agent.acquire_lock("another")
     chat.expand("m1", where="tail")
     assert len(chat) == 3
     assert kept.tb is not None  # As long as a traceback is there, so is what was under way.

@@ -96,15 +96,15 @@ class ConversationLock:
         dead: LockHolder | None = None
         pause, has_moved = _FIRST_PAUSE, False
         while True:
-            claim: LockHolder = yield Call(partial(self._chat._agent.claim, self.owner, dead))
-            if claim.owner == self.owner:
+            holder: LockHolder = yield Call(partial(self._chat._agent.acquire_lock, self.owner, dead))
+            if holder.owner == self.owner:
                 self.took_over = dead is not None
                 return
-            now, state = self._stopwatch(), owner_state(claim.owner)
+            now, state = self._stopwatch(), owner_state(holder.owner)
             silence, looked = silence + min(now - looked, _LOOK_MAX), now
-            if claim != seen:
-                has_moved, seen, silence = has_moved or seen is not None, claim, 0.0
-            dead = claim if state == "dead" or silence >= _SILENCE[state] else None
+            if holder != seen:
+                has_moved, seen, silence = has_moved or seen is not None, holder, 0.0
+            dead = holder if state == "dead" or silence >= _SILENCE[state] else None
             if dead is not None:
                 continue
             # An owner that shows no life may be dead: wait until that is known.
@@ -112,7 +112,7 @@ class ConversationLock:
                 raise ConversationBusy(
                     f"Conversation {self._chat._agent.head.label} is busy: another agent did not finish within "
                     f"{self._timeout:g} seconds. Nothing was done; try again later, or raise lock_timeout=.",
-                    claim.owner,
+                    holder.owner,
                 )
             yield Sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -120,7 +120,7 @@ class ConversationLock:
     def _release(self) -> Routine[None]:
         """Release the lock. If that cannot be stored, others find out by `owner_state`."""
         try:
-            yield Call(partial(self._chat._agent.release, self.owner))
+            yield Call(partial(self._chat._agent.release_lock, self.owner))
         except Exception as error:
             _log.warning("%s: the lock could not be released: %s", self._chat._agent.head.log_name, error)
 

@@ -1,7 +1,7 @@
 """Internal: what agents, integrations, workers and telemetry need from a conversation beyond its public methods.
 
-`chat._agent` is an `AgentAccess`: runs, steps, claims, and messages that are written only while an agent holds its
-claim. It may change in any release.
+`chat._agent` is an `AgentAccess`: runs, steps, the lock, and messages that are written only while an agent holds the
+lock. It may change in any release.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["AgentAccess"]
 
 
 class AgentAccess:
-    """The internal side of one conversation. `owner`: the claim's owner; without the claim, ConversationBusy."""
+    """The internal side of one conversation. `owner`: the owner of the lock; without the lock, ConversationBusy."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -74,7 +74,7 @@ class AgentAccess:
         """Go back to where the caller's list ends, which otherwise waits for the next request. Return whether it did.
 
         `message`: what follows there; if it cannot be stored, BadMessage is raised, and nothing changes. `owner`: of
-        the claim, which the branch that is left keeps no longer: claim the conversation again.
+        the lock, which the branch that is left keeps no longer: acquire the lock again.
         """
         with self.session.lock:
             left = self.head
@@ -184,7 +184,7 @@ class AgentAccess:
         with self.session.lock:
             return self.session.lease_that_counts(own, own.action_id, is_result=True)
 
-    # -------------------------------------------------------------------------------------------------- runs, claims
+    # --------------------------------------------------------------------------------------------------- runs, lock
 
     def keep_run(self, run: AgentRun, *, owner: str = "") -> None:
         """Store a run of an agent, in place of an earlier version."""
@@ -200,25 +200,25 @@ class AgentAccess:
         with self.session.lock:
             self.store.put_step(self.head, step, owner=owner)
 
-    def claim(self, owner: str, instead_of: LockHolder | None = None) -> LockHolder:
-        """Claim the conversation for an agent, and return the claim there is now (`Database.acquire_lock`).
+    def acquire_lock(self, owner: str, replaces: LockHolder | None = None) -> LockHolder:
+        """Take the lock for an agent if it is free, and return who holds it now (`Database.acquire_lock`).
 
-        A claim binds only writers that name an owner.
+        The lock binds only writers that name an owner.
         """
-        validate.text("The owner of a claim", owner)
+        validate.text("The owner of a lock", owner)
         with self.session.lock:
-            return self.store.acquire_lock(self.head, owner, instead_of)
+            return self.store.acquire_lock(self.head, owner, replaces)
 
-    def release(self, owner: str) -> None:
-        """Give up the claim, if `owner` holds it."""
-        validate.text("The owner of a claim", owner)
+    def release_lock(self, owner: str) -> None:
+        """Release the lock, if `owner` holds it."""
+        validate.text("The owner of a lock", owner)
         with self.session.lock:
             self.store.release_lock(self.head, owner)
 
     def heartbeat(self, owner: str) -> tuple[Database, Callable[[], bool]]:
-        """Return the store, and a function for another thread that sends a heartbeat for the claim.
+        """Return the store, and a function for another thread that sends a heartbeat for the lock.
 
-        The function returns whether `owner` still holds the claim. It may raise StoreError.
+        The function returns whether `owner` still holds the lock. It may raise StoreError.
         """
         store, head = self.session.state.store, self.head
         return store, lambda: store.heartbeat(head, owner)

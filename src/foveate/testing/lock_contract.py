@@ -53,10 +53,10 @@ class LockContract(BaseContract):
         with pytest.raises(ConversationBusy, match="lost the lock") as gone:
             store.put_step(head, step_of("r1", 1), owner="a")
         assert gone.value.owner == ""
-        claim = store.acquire_lock(head, "a")
+        holder = store.acquire_lock(head, "a")
         store.put_run(head, run_of("r1"), owner="a")
         store.put_step(head, step_of("r1", 1), owner="a")
-        now = LockHolder("a", claim.heartbeats + 2)  # Each write is a heartbeat.
+        now = LockHolder("a", holder.heartbeats + 2)  # Each write is a heartbeat.
         assert store.acquire_lock(head, "c") == now
         store.acquire_lock(head, "b", now)
         with pytest.raises(ConversationBusy, match="taken over") as lost:
@@ -86,13 +86,13 @@ class LockContract(BaseContract):
                     assert caught.value.owner == owner
 
         check_refused("lost the lock", "")
-        claim = store.acquire_lock(head, "a")
+        holder = store.acquire_lock(head, "a")
         for text in ("first", "in turn, second"):
             head = say(head, text, "a")
         behind = structs.replace(old, position=1, tip=store.messages(head, 1, 1)[0].id)
         behind = structs.replace(behind, seal=store.messages(head, 1, 1)[0].seal)
         head = say(behind, "in turn, third", "a")  # After messages of another writer.
-        now = LockHolder("a", claim.heartbeats + 3)  # Each message is a heartbeat.
+        now = LockHolder("a", holder.heartbeats + 3)  # Each message is a heartbeat.
         assert store.acquire_lock(head, "b", LockHolder("a", now.heartbeats - 1)) == now
         assert store.acquire_lock(head, "b", now).owner == "b"
         check_refused("taken over", "b")
@@ -117,11 +117,11 @@ class LockContract(BaseContract):
 
         for n in range(5):
             head, kept = store.open("acme", f"c{n}"), list[str]()
-            claim = store.acquire_lock(head, "a")
+            holder = store.acquire_lock(head, "a")
             thread = Thread(target=work, args=(head, kept))
             thread.start()
-            while claim.owner != "b":
-                claim = store.acquire_lock(head, "b", claim)
+            while holder.owner != "b":
+                holder = store.acquire_lock(head, "b", holder)
             seen = store.open("acme", f"c{n}")
             thread.join()
             assert store.open("acme", f"c{n}") == seen
@@ -140,11 +140,11 @@ class LockContract(BaseContract):
 
         for n in range(5):
             head, kept = store.open("acme", f"c{n}"), list[int]()
-            claim = store.acquire_lock(head, "a")
+            holder = store.acquire_lock(head, "a")
             thread = Thread(target=work, args=(head, kept))
             thread.start()
-            while claim.owner != "b":
-                claim = store.acquire_lock(head, "b", claim)
+            while holder.owner != "b":
+                holder = store.acquire_lock(head, "b", holder)
             seen = [step.number for step in store.steps(head, "r1")]
             thread.join()
             assert [step.number for step in store.steps(head, "r1")] == seen == kept

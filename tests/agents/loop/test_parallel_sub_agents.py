@@ -265,8 +265,8 @@ def check_all_stopped(team: Team, chat: Any, reason: str) -> None:
     for each in (chat, *(team.inner(number) for number in (2, 3, 4))):
         (run,) = each.journal.runs()
         assert (run.state, run.reason) == ("stopped", reason)
-        assert each._agent.claim("next").owner == "next"  # The lock is free.
-        each._agent.release("next")
+        assert each._agent.acquire_lock("next").owner == "next"  # The lock is free.
+        each._agent.release_lock("next")
 
 
 def check_resumes(team: Team, interrupted: int = 3) -> None:

@@ -88,7 +88,7 @@ def test_closing_the_stream_stops_agent_and_sub_agent():
         inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
         for chat in (agent.conversation, inner):
             assert [run.state for run in chat.journal.runs()] == ["stopped"]
-            assert chat._agent.claim("next").owner == "next"
+            assert chat._agent.acquire_lock("next").owner == "next"
 
 
 def test_sync_and_async_agents_behave_the_same():
