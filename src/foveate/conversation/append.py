@@ -32,12 +32,8 @@ __all__ = [
     "facts_of",
 ]
 
-_ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _ORIGIN_OF_TYPE: dict[str, Origin] = {
-    **dict.fromkeys(
-        ["action-result", "sub-agent-result", "loop-result", "tool-result", "client-tool-result"],
-        "tool",
-    ),
+    **dict.fromkeys(["action-result", "sub-agent-result", "loop-result", "tool-result", "client-tool-result"], "tool"),
     "retry-context": "derived",
 }
 """The origin of an application's own types of messages, if it differs from their role."""
@@ -85,7 +81,7 @@ class MessageFacts(Struct, frozen=True):
     model: str = ""
     """For a reply: the model that wrote it, if the program named it."""
     owner: str = ""
-    """The owner that must hold the claim on the conversation, or nothing is appended; "": not checked."""
+    """The owner that must hold the lock of the conversation, or nothing is appended; "": not checked."""
 
     def after(self, count: int) -> MessageFacts:
         """Return the facts about the messages after the first `count` of a batch."""
@@ -98,11 +94,11 @@ class MessageFacts(Struct, frozen=True):
         own = self.own.get(index, NO_OWN_FACTS)
         lease = own.lease or self.lease
         kind = lease.message_type if lease and message.role == "user" else ""
-        return own.origin or self.origin or _ORIGIN_OF_TYPE.get(kind) or _ORIGINS[message.role]
+        return own.origin or self.origin or _ORIGIN_OF_TYPE.get(kind) or message.role
 
 
 NO_FACTS: MessageFacts = MessageFacts()
-_NO_ARGUMENTS = None, None, None, (), "", ""
+_NO_ARGUMENTS = None, None, None, (), ""
 
 
 def facts_of(
@@ -113,10 +109,9 @@ def facts_of(
     metadata: object = None,
     *,
     step: str = "",
-    owner: str = "",
 ) -> MessageFacts:
     """Return checked facts about a message. Raises BadSetting and BadInput."""
-    if metadata is None and (time, origin, lease, kept, step, owner) == _NO_ARGUMENTS:
+    if metadata is None and (time, origin, lease, kept, step) == _NO_ARGUMENTS:
         return NO_FACTS
     if time is not None:
         time = validate.integer("time= (milliseconds since 1970)", time)
@@ -133,7 +128,6 @@ def facts_of(
         {0: retention} if retention else {},
         validate.metadata(metadata),
         step=validate.text("step=", step),
-        owner=validate.text("owner=", owner),
     )
 
 

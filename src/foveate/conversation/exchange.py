@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -47,7 +48,7 @@ ModelChoice = tuple[str | None, int | None]
 """The model and the window that a request names; None: as opened."""
 
 _log = logging.getLogger("foveate")
-_NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
+T = TypeVar("T")
 
 
 class Exchange:
@@ -86,7 +87,7 @@ class Exchange:
 
     @contextmanager
     def owned_by(self, owner: str) -> Iterator[None]:
-        """Append nothing in this block unless `owner` holds the claim on the conversation."""
+        """Append nothing in this block unless `owner` holds the lock of the conversation."""
         before, self._owner = self._owner, validate.text("owner=", owner)
         try:
             yield
@@ -349,29 +350,24 @@ class Exchange:
 
     def prompt_of(self, view: View, *, shared: bool = False) -> dict[str, Any]:
         """Return the keyword arguments of an SDK call with this view. `shared`: do not copy unchanged messages."""
-        system, tools = self._with_expand(*self._offer)
-        state = self._state
-        try:
-            prompt = state.format.prompt(view, profile=state.profile, system=system, tools=tools, shared=shared)
-        except RecursionError:
-            raise BadInput(_NESTED) from None
+        prompt = self._written(partial(self._state.format.prompt, shared=shared), view)
         return {**prompt, **self._key_option()}
 
     def body_of(self, view: View) -> bytes:
         """Return the JSON bytes of a request with this view."""
-        system, tools = self._with_expand(*self._offer)
-        try:
-            return self._state.format.body(view, profile=self._state.profile, system=system, tools=tools)
-        except RecursionError:
-            raise BadInput(_NESTED) from None
+        return self._written(self._state.format.body, view)
 
     def body_parts_of(self, view: View) -> list[bytes]:
         """Return the JSON bytes of a request with this view in pieces."""
+        return self._written(self._state.format.body_parts, view)
+
+    def _written(self, write: Callable[..., T], view: View) -> T:
+        """Return a request with this view, as a method of the format writes it."""
         system, tools = self._with_expand(*self._offer)
         try:
-            return self._state.format.body_parts(view, profile=self._state.profile, system=system, tools=tools)
+            return write(view, profile=self._state.profile, system=system, tools=tools)
         except RecursionError:
-            raise BadInput(_NESTED) from None
+            raise BadInput("The system prompt or the tools are nested too deeply to be sent. Flatten them.") from None
 
     def request_items(self, view: View) -> RequestItems:
         """Return the messages of a request with this view: the caller's own items, and JSON for the rest."""
