@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ..core.messages import Extra, Media
 from ..core.profiles import Profile
 from ..errors import BadMessage
-from .json import dump_object, parse_object, to_text
+from .json import copy_json, dump_object, parse_object, to_text
 
 __all__ = [
     "IMAGES",
@@ -35,6 +35,7 @@ __all__ = [
     "media_label",
     "refuse_error",
     "sent_fields",
+    "system_messages",
     "wrong_type",
 ]
 
@@ -68,6 +69,28 @@ def as_list(value: object, where: str) -> list[Any] | tuple[Any, ...]:
     if isinstance(value, list | tuple):
         return value
     raise wrong_type(where, value, "a list")
+
+
+def system_messages(system: object) -> list[dict[str, Any]]:
+    """Return a caller's system prompt as new messages of OpenAI's formats, without empty texts.
+
+    It is a text, a message, or a list of texts, messages and text blocks, as other providers want them.
+    """
+    if system is None or isinstance(system, str):
+        return [{"role": "system", "content": system}] if system else []
+    if isinstance(system, Mapping) or hasattr(system, "model_dump"):
+        system = [system]
+    messages: list[dict[str, Any]] = []
+    for number, item in enumerate(as_list(system, "system")):
+        if isinstance(item, str):
+            messages += system_messages(item)
+            continue
+        fields = copy_json(as_dict(item, f"system[{number}]"))
+        if "role" in fields:
+            messages.append(fields)
+        else:
+            messages += system_messages(get_string(fields, "text", f"system[{number}]"))
+    return messages
 
 
 def get_string(fields: Mapping[str, Any], key: str, where: str) -> str:

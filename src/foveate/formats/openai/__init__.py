@@ -16,7 +16,7 @@ from ...core.profiles import Profile
 from ...core.stamps import Stop, Usage
 from ...core.system_messages import sent_role
 from ...core.view import Entry, View
-from ..blocks import as_dict, as_list, get_string
+from ..blocks import as_dict, as_list, system_messages
 from ..cached import CachedFormat
 from ..json import copy_json, encode
 from ..stops import openai_stop
@@ -89,7 +89,7 @@ class OpenAIChat(CachedFormat):
     def _prompts(self, view: View, profile: Profile, system: object) -> tuple[list[dict[str, Any]], int]:
         """Return the system messages of a request, and the number of the view's messages that they stand for."""
         self._memo.update(view.entries, profile)
-        prompts = _system(system)
+        prompts = system_messages(system)
         takes_one = profile.system_places == "first"
         most = len(view.entries) if takes_one else 1 if prompts else 0
         leading = list(takewhile(_is_system, view.entries[:most]))
@@ -138,22 +138,3 @@ def _begins_with(content: object, text: object) -> bool:
 def _parts(content: object) -> list[Any]:
     """Return the content of a message as a list of parts."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(as_list(content, "content"))
-
-
-def _system(system: object) -> list[dict[str, Any]]:
-    """Return the caller's system prompt as new messages, without empty texts."""
-    if system is None or isinstance(system, str):
-        return [{"role": "system", "content": system}] if system else []
-    if isinstance(system, Mapping) or hasattr(system, "model_dump"):
-        system = [system]
-    messages: list[dict[str, Any]] = []
-    for number, item in enumerate(as_list(system, "system")):
-        if isinstance(item, str):
-            messages += _system(item)
-            continue
-        fields = copy_json(as_dict(item, f"system[{number}]"))
-        if "role" in fields:
-            messages.append(fields)
-        else:  # A text block, as the other provider wants it.
-            messages += _system(get_string(fields, "text", f"system[{number}]"))
-    return messages

@@ -19,7 +19,7 @@ from ...core.profiles import Profile
 from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
-from ..blocks import as_dict, as_list, get_string
+from ..blocks import as_dict, system_messages
 from ..cached import CachedFormat
 from ..json import copy_json, encode
 from ..stops import responses_stop
@@ -161,26 +161,7 @@ def _head(system: object, tools: Sequence[Mapping[str, Any]]) -> tuple[dict[str,
         if system:
             head["instructions"] = system
     elif system is not None:
-        leading = _system(system)
+        leading = system_messages(system)
     if defined := for_responses(tools):
         head["tools"] = defined
     return head, leading
-
-
-def _system(system: object) -> list[dict[str, Any]]:
-    """Return the caller's system prompt as new items, without empty texts."""
-    if isinstance(system, str):
-        return [{"role": "system", "content": system}] if system else []
-    if isinstance(system, Mapping) or hasattr(system, "model_dump"):
-        system = [system]
-    items: list[dict[str, Any]] = []
-    for number, item in enumerate(as_list(system, "system")):
-        if isinstance(item, str):
-            items += _system(item)
-            continue
-        fields = copy_json(as_dict(item, f"system[{number}]"))
-        if "role" in fields:
-            items.append(fields)
-        else:  # A text block, as another provider wants it.
-            items += _system(get_string(fields, "text", f"system[{number}]"))
-    return items
