@@ -367,10 +367,9 @@ def test_no_statement_is_worth_more_than_its_words_allow(text: str):
 def test_a_digest_is_the_same_for_every_seed_of_hashes(seed: str):
     """The terms of a sentence that begins with a pronoun were ordered by their hashes."""
     code = (
-        "from foveate import user;from foveate.digest.history.claims import inherit;"
-        "from foveate.digest.history.terms import terms_of;"
-        "print(list(inherit(terms_of('The cache of the parser and the queue holds sockets'), terms_of('It is short'))"
-        ".places))"
+        "from foveate import user;from foveate.digest.history.claims import inherit;from foveate.digest.history.terms "
+        "import terms_of;print(list(inherit(terms_of('The cache of the parser and the queue holds sockets'), "
+        "terms_of('It is short')).places))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     shown = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -127,8 +127,7 @@ def test_read_only_file_is_read_and_a_write_says_why_not(refusals: dict[str, lis
     )
     assert write.endswith(
         ") may not read and write chat.db, although it owns the file: allow it (`chmod u+rw`), or make it mutable "
-        "(`chattr -i`, "
-        "`chflags nouchg`)."
+        "(`chattr -i`, `chflags nouchg`)."
     )
 
 

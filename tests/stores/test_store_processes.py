@@ -90,11 +90,9 @@ def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -
 def test_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     code = (
-        "import sys; from foveate.ports import append; from foveate.stores.sqlite import SqliteStore;"
-        "from foveate.testing.rows import chain;"
-        "from foveate.core.messages import user;"
-        "store = SqliteStore(sys.argv[1]); head = store.open('acme', 'one');"
-        "append(store, head, chain([user('hi')], head)); print('done')"
+        "import sys; from foveate.ports import append; from foveate.stores.sqlite import SqliteStore;from "
+        "foveate.testing.rows import chain;from foveate.core.messages import user;store = SqliteStore(sys.argv[1]); "
+        "head = store.open('acme', 'one');append(store, head, chain([user('hi')], head)); print('done')"
     )
     child = python("-c", code, str(path))
     assert (child.communicate(timeout=300)[0], child.returncode) == ("done\n", 0)

@@ -23,9 +23,8 @@ _TYPED = (
     r"(?:@\w+\s+)*(?:[A-Za-z_][\w:<>,\[\]?.]*[\s*&]+)+~?[A-Za-z_][\w:~]*\s*\([^;={]*(?:\)[^;=]*\{?|,)?\s*\Z"
 )
 _CONTROL = (
-    r"(?!\s*+(?:\}\s*)?(?:if|for|while|switch|catch|return|else|do|try|await|throw|new|with|using|lock|foreach"
-    r"|assert|match"
-    r"|super|this|function|elif|unless|yield|delete|typeof|void|expect|guard|defer|sizeof)\b)"
+    r"(?!\s*+(?:\}\s*)?(?:if|for|while|switch|catch|return|else|do|try|await|throw|new|with|using|lock|foreach|assert"
+    r"|match|super|this|function|elif|unless|yield|delete|typeof|void|expect|guard|defer|sizeof)\b)"
 )
 
 
@@ -90,10 +89,9 @@ def _compiled(form: str) -> re.Pattern[str]:
 LANGUAGES = (
     Language(
         "python",
-        r"\s*+(?:async )?def \w[^\s(]*\(.*:\s*(?:#.*)?\Z|\s*+class \w+.*:\s*\Z|from [\w.]+ import "
-        r"|import [\w.]+(?: as \w+)?\s*\Z"
-        r"|\s*+(?:elif|except|with|for|if|while) .*:\s*\Z|\s*+(?:else|try):\s*\Z"
-        r"|\s*+@\w+",
+        r"\s*+(?:async )?def \w[^\s(]*\(.*:\s*(?:#.*)?\Z|\s*+class \w+.*:\s*\Z"
+        r"|from [\w.]+ import |import [\w.]+(?: as \w+)?\s*\Z"
+        r"|\s*+(?:elif|except|with|for|if|while) .*:\s*\Z|\s*+(?:else|try):\s*\Z|\s*+@\w+",
         r"\s*+class\s+\w",
         r"\s*+(?:async\s+)?def\s+\w",
         r"[A-Z_][A-Z0-9_]+\s*(?::[^=]+)?=\s*\S",
@@ -117,9 +115,9 @@ LANGUAGES = (
         r"|\s*+(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|\}\);?\s*\Z",
         rf"\s*+{_MODIFIERS}(?:class|interface|enum|namespace|module)\s+\w|\s*+{_MODIFIERS}type\s+\w+.*="
         r"|\s*+(?:describe|context|suite)(?:\.\w+)*\(\s*[\"'`]",
-        rf"\s*+{_MODIFIERS}function\b|\s*+{_MODIFIERS}(?:let"
-        rf"|var)?\s*[\w$]+(?:\s*:[^=]+)?\s*=\s*(?:async\s*)?(?:function\b"
-        rf"|\([^()]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\(\s*\Z)|{_CONTROL}{_METHOD}|\s*+(?:it|test)(?:\.\w+)*\(\s*[\"'`]",
+        rf"\s*+{_MODIFIERS}function\b|\s*+{_MODIFIERS}(?:let|var)?\s*[\w$]+(?:\s*:[^=]+)?\s*=\s*(?:async\s*)?"
+        rf"(?:function\b|\([^()]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\(\s*\Z)"
+        rf"|{_CONTROL}{_METHOD}|\s*+(?:it|test)(?:\.\w+)*\(\s*[\"'`]",
         r"(?:export\s+)?(?:const|let|var)\s+[\w$]+\s*(?::[^=]+)?=\s*\S",
         r"import\b|export\s+(?:\*|\{[^}]*\}|type\s*\{).*\bfrom\b|(?:const|let|var)\s+[\w${},\s]+=\s*require\(",
         marks=("=>", "===", ");"),
@@ -148,8 +146,7 @@ LANGUAGES = (
     ),
     Language(
         "csharp",
-        r"using [\w.]+;|namespace [\w.]+|\s*+(?:public|private|protected|internal) (?:async |static "
-        r"|override |class "
+        r"using [\w.]+;|namespace [\w.]+|\s*+(?:public|private|protected|internal) (?:async |static |override |class "
         r"|readonly |void |string |int |bool |Task)|\s*+\[\w+.*\]\s*\Z|\s*+\{\s*\Z",
         rf"\s*+{_MODIFIERS}(?:class|interface|enum|record|struct|namespace)\s+\w",
         rf"{_CONTROL}{_TYPED}|\s+(?:public|private|protected|internal)\s+[A-Z]\w*\([^;]*\s*\Z",
@@ -171,10 +168,9 @@ LANGUAGES = (
     ),
     Language(
         "swift",
-        r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*+(?:guard|if) let |\s*+(?:public |private |static "
-        r"|override "
-        r"|mutating )*func \w+.*\{?\s*\Z|\s*+(?:let|var) \w+(?:: [\w\[\]?<>.]+)?(?: =|\s*+\Z| \{)|\s*+(?:struct"
-        r"|extension|protocol) \w+",
+        r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*+(?:guard|if) let "
+        r"|\s*+(?:public |private |static |override |mutating )*func \w+.*\{?\s*\Z"
+        r"|\s*+(?:let|var) \w+(?:: [\w\[\]?<>.]+)?(?: =|\s*+\Z| \{)|\s*+(?:struct|extension|protocol) \w+",
         rf"\s*+{_MODIFIERS}(?:class|struct|enum|protocol|extension|actor)\s+\w",
         rf"\s*+{_MODIFIERS}(?:func\s|init[?]?\(|deinit\b|subscript\()",
         r"(?:public |private )?(?:let|var)\s+\w+.*=",
@@ -182,9 +178,8 @@ LANGUAGES = (
     ),
     Language(
         "c",
-        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|\s*+(?:int|char|void|struct|static"
-        r"|unsigned|size_t"
-        r"|double|float|bool|uint\d+_t|const) .*[;{(]|template ?<",
+        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)"
+        r"|\s*+(?:int|char|void|struct|static|unsigned|size_t|double|float|bool|uint\d+_t|const) .*[;{(]|template ?<",
         rf"\s*+(?:typedef\s+)?{_MODIFIERS}(?:class|struct|enum|union|namespace)\b(?:\s+class)?\s+\w+[^;()]*\Z",
         rf"{_CONTROL}{_TYPED}|{_CONTROL}\s*~?[A-Z]\w*(?:::~?\w+)?\([^;]*\)[^;]*\{{\s*\Z",
         r"#\s*define\s+\w+\s+\S|(?:static\s+)?(?:const|constexpr)\s+.*=",
@@ -194,8 +189,7 @@ LANGUAGES = (
     ),
     Language(
         "ruby",
-        r"\s*+def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*+end\s*\Z|require(?:_relative)? ['\"]"
-        r"|\s*+(?:unless|elsif) "
+        r"\s*+def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*+end\s*\Z|require(?:_relative)? ['\"]|\s*+(?:unless|elsif) "
         r"|\s*+@\w+ = |\s*+attr_\w+ |\s*+(?:class|module) [A-Z]\w*(?: < [\w:]+)?\s*\Z",
         r"\s*+(?:class|module)\s+[A-Z]|\s*+(?:describe|context|RSpec\.describe)\b.*\bdo\b",
         r"\s*+def\s+\S|\s*+(?:it|test|specify|scenario)\s+[\"'].*\bdo\b|\s*+attr_\w+ ",
@@ -206,8 +200,8 @@ LANGUAGES = (
     ),
     Language(
         "php",
-        r"<\?php|\s*+\$\w+ = |use [\w\\]+;|namespace [\w\\]+;|\s*+(?:public|private"
-        r"|protected) (?:static )?function ",
+        r"<\?php|\s*+\$\w+ = |use [\w\\]+;|namespace [\w\\]+;"
+        r"|\s*+(?:public|private|protected) (?:static )?function ",
         rf"\s*+{_MODIFIERS}(?:class|interface|trait|enum)\s+\w",
         rf"\s*+{_MODIFIERS}function\s+&?\w",
         r"\s*+(?:public |private |protected )?const\s+\w+.*=|define\(",
@@ -217,9 +211,8 @@ LANGUAGES = (
     ),
     Language(
         "shell",
-        r"#!.*\b(?:ba|z|)sh\b|\s*+(?:fi|done|esac)\s*\Z|\s*+(?:if|while) \[|\s*+(?:echo|export"
-        r"|local|set) "
-        r"|\w+\(\) ?\{",
+        r"#!.*\b(?:ba|z|)sh\b|\s*+(?:fi|done|esac)\s*\Z|\s*+(?:if|while) \["
+        r"|\s*+(?:echo|export|local|set) |\w+\(\) ?\{",
         "",
         r"\s*+(?:function\s+[\w:.-]+|[\w:.-]+\s*\(\))\s*(?:\(\))?\s*\{?",
         r"(?:export |readonly |declare -r )?[A-Z][A-Z0-9_]+=",
@@ -229,15 +222,13 @@ LANGUAGES = (
     ),
     Language(
         "sql",
-        r"(?i)\s*+(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)|alter table"
-        r"|insert into|select |from "
-        r"|where |drop |update \w+ set|(?:left |inner )?join |\w+ (?:text|integer|bigint|varchar|timestamp|boolean"
-        r"|uuid)\b)",
-        r"(?i)\s*+create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unlogged\s+|virtual\s+|materialized\s+)?(?:table"
-        r"|type|schema)\b",
-        r"(?i)\s*+(?:create\s+(?:or\s+replace\s+)?(?:unique\s+|materialized\s+)?(?:view|index|function|procedure"
-        r"|trigger|policy|extension)\b"
-        r"|alter\s+table\b|drop\s+\w+|insert\s+into\b)",
+        r"(?i)\s*+(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)"
+        r"|alter table|insert into|select |from |where |drop |update \w+ set|(?:left |inner )?join "
+        r"|\w+ (?:text|integer|bigint|varchar|timestamp|boolean|uuid)\b)",
+        r"(?i)\s*+create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unlogged\s+|virtual\s+|materialized\s+)?"
+        r"(?:table|type|schema)\b",
+        r"(?i)\s*+(?:create\s+(?:or\s+replace\s+)?(?:unique\s+|materialized\s+)?"
+        r"(?:view|index|function|procedure|trigger|policy|extension)\b|alter\s+table\b|drop\s+\w+|insert\s+into\b)",
     ),
     Language(
         "css",

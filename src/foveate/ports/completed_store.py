@@ -74,8 +74,7 @@ class _Completed:
         kind = type(self._store).__name__
         raise BadSetting(
             f"{kind} has no method {name}(), which belongs to the capability ports.{_METHODS[name].__name__}. Add it "
-            f"to "
-            f"{kind}, or use one of foveate's own stores (memory:, sqlite:///PATH, postgresql://...)."
+            f"to {kind}, or use one of foveate's own stores (memory:, sqlite:///PATH, postgresql://...)."
         )
 
     def _recent(

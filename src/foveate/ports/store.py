@@ -403,8 +403,7 @@ def append(store: Store, head: Head, rows: Sequence[StoredMessage], *, owner: st
         if (changes.head.tip, changes.head.seal) != (head.tip, head.seal):
             raise ConflictError(
                 f"Another writer extended {head.name!r} first: it has {changes.head.position} messages, and this "
-                f"writer "
-                f"read {head.position}. Nothing was written. Open it again, then retry."
+                f"writer read {head.position}. Nothing was written. Open it again, then retry."
             )
         return rows
 

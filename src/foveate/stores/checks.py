@@ -240,8 +240,7 @@ def check_no_repeats(head: Head, since: Iterable[Stamp]) -> None:
     if any(stamp.expanded and stamp.expanded.is_copy for stamp in since):
         raise ConflictError(
             f"A message that repeats others was added to {head.label} after message {head.position}, up to which it "
-            f"was "
-            f"read. Read it again."
+            "was read. Read it again."
         )
 
 
@@ -272,9 +271,8 @@ def lock_lost(head: Head, holder: LockHolder | None) -> ConversationBusy:
     """Return the error for an agent that does not hold the lock any more; `holder` does."""
     if holder is None:
         return ConversationBusy(
-            f"This agent lost the lock on {head.label}: it sent no heartbeat for too long, and another agent that "
-            f"took "
-            f"its work over has ended since. Nothing was written. Resume to see the result."
+            f"This agent lost the lock on {head.label}: it sent no heartbeat for too long, and another agent that took "
+            "its work over has ended since. Nothing was written. Resume to see the result."
         )
     return ConversationBusy(
         f"Another agent has taken over the work in {head.label}: this one sent no heartbeat for too long. Nothing was "
@@ -322,8 +320,7 @@ def check_names_exist(value: Action | Binding, actions: Iterable[Action], prompt
     if prompt and prompt not in (names := [prompt.name for prompt in prompts]):
         raise BadSetting(
             f"The {kind} names the prompt {prompt!r}, which does not exist. {_known('prompt', names)} Without a name "
-            f"the "
-            f"usual prompt is used."
+            "the usual prompt is used."
         )
 
 

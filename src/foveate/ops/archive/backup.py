@@ -54,8 +54,7 @@ def _file(source: str | Path) -> Path:
     if text.startswith(("postgresql://", "postgres://")):
         raise BadSetting(
             "Use the tools of the server to back up a PostgreSQL database: pg_dump, or continuous archiving. `foveate "
-            "db "
-            "export` writes an archive of conversations from either kind of database."
+            "db export` writes an archive of conversations from either kind of database."
         )
     path = Path(place_of(text).path if text.startswith("sqlite:///") else text).expanduser()
     if not path.is_file():

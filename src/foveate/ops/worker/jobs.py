@@ -235,8 +235,7 @@ def compact(store: Database, job: CompactionJob, settings: OpenSettings, *, is_l
         if not job.is_wanted and chat._agent.window is None:
             raise BadSetting(
                 f"The window of {job.conversation!r} is not known, so no policy can decide whether a compaction is "
-                f"due. "
-                f"Pass it to the worker (--window, or window= or model= in foveate.toml), or enqueue with now=True."
+                "due. Pass it to the worker (--window, or window= or model= in foveate.toml), or enqueue with now=True."
             )
         record = chat._agent.compact_detached(since=job.number, is_wanted=job.is_wanted, focus=job.focus)
         return "nothing to do" if record is None else str(receipt_of(record))

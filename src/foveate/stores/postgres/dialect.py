@@ -91,9 +91,8 @@ def check_partitions(session: Session, wanted: int, place: str) -> None:
         layout = f"have {actual} partitions each" if actual else "have no partitions"
         raise BadSetting(
             f"The tables of {place} {layout}, and the URL says partitions={wanted}. The number cannot change: leave it "
-            f"out, "
-            f"or create a new schema, open it with partitions={wanted}, and move the conversations there "
-            f"(`foveate db export`, `foveate db import`)."
+            f"out, or create a new schema, open it with partitions={wanted}, and move the conversations there "
+            "(`foveate db export`, `foveate db import`)."
         )
 
 

@@ -123,8 +123,7 @@ _ADVICE: dict[tuple[str, ...], str] = {
     ),
     ("26000", "42P05", "08P01"): (
         "{place} lost a prepared statement {why}: a pooler between here and the server mixes connections. Let it pool "
-        "by "
-        "sessions, or connect to the server directly."
+        "by sessions, or connect to the server directly."
     ),
     ("57P04",): "{place} was dropped {why}. Restore a backup into a new database, or correct the URL.",
 }
@@ -194,14 +193,12 @@ def explain(error: Exception, place: str) -> StoreError:
     if isinstance(error, Unanswered):
         return StoreError(
             f"{place} {error}. It hangs, or the network loses packets. Nothing was written. Check that the server "
-            f"runs, "
-            f"then retry; answer= in the URL sets the time to wait."
+            "runs, then retry; answer= in the URL sets the time to wait."
         )
     if isinstance(error, psycopg.DataError | UnicodeError):
         return StoreError(
             f"{place} cannot store this {why}. Nothing was written. Text in PostgreSQL cannot contain NUL or an "
-            f"unpaired "
-            f"surrogate; remove them."
+            "unpaired surrogate; remove them."
         )
     code = _code(error)
     if code in _DAMAGED:

@@ -77,9 +77,8 @@ def read_url(url: str) -> PostgresUrl:
         # libpq's error quotes the text, which may be part of a password, so neither it nor the cause is shown.
         raise BadSetting(
             f"The URL of a PostgreSQL store cannot be parsed. It looks like {_EXAMPLE}; characters such as @ / : # ? % "
-            f"in a "
-            f"user's name or a password are written as %40 %2F %3A %23 %3F %25; an option after ? is one of libpq's, "
-            f"or schema, pool, search, wait, answer or partitions."
+            "in a user's name or a password are written as %40 %2F %3A %23 %3F %25; an option after ? is one of "
+            "libpq's, or schema, pool, search, wait, answer or partitions."
         ) from None
     if search not in ("on", "off"):
         raise BadSetting(f"search= in the URL of a store is on or off, not {search!r}.")

@@ -93,8 +93,7 @@ def _check(session: Session, known: list[Migration], place: str) -> int:
         if tables & TABLES:
             raise StoreError(
                 f"{place} has tables of something else ({', '.join(sorted(tables & TABLES))}) with the names of "
-                f"foveate's "
-                f"tables. Give foveate a separate database."
+                "foveate's tables. Give foveate a separate database."
             )
         return 0
     ran = session.rows(sql.MIGRATIONS)

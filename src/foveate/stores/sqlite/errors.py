@@ -75,8 +75,7 @@ def explain(error: Exception, path: Path, place: str, wait: float, *, is_read_on
         case sqlite3.SQLITE_IOERR if whole in _READING:
             return StoreError(
                 f"{place} could not be read {why}: its disk fails, or was removed. Acknowledged writes are as safe as "
-                f"the "
-                f"disk. Keep a copy of it and of its -wal file, check the disk, then run `foveate db verify`."
+                "the disk. Keep a copy of it and of its -wal file, check the disk, then run `foveate db verify`."
             )
         case sqlite3.SQLITE_TOOBIG:
             return StoreError(f"{place} takes no more than 1 GB in one piece {why}. Nothing was written.")

@@ -171,8 +171,7 @@ class SqliteFile:
         if path == self._known[0][0]:
             return StoreError(
                 f"{self.place} was deleted or replaced while it was open; everything written before is in the file "
-                f"that "
-                f"is gone. Close the store, restore the file or start a new one, and open it again."
+                "that is gone. Close the store, restore the file or start a new one, and open it again."
             )
         return StoreError(
             f"{os.path.basename(path)} was deleted or replaced while {self.place} was open. It contains the "

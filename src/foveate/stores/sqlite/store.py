@@ -146,8 +146,7 @@ class SqliteDriver:
         if is_busy:
             raise StoreError(
                 f"{self.place} is being read by another connection, so its log still has the deleted data. Let it "
-                f"finish, "
-                f"then vacuum again."
+                "finish, then vacuum again."
             )
 
     def close(self) -> None:
