@@ -85,7 +85,9 @@ def compaction_edit(slots: Sequence[Slot], index: int, first: int, format: str) 
     covered = max((earlier.last for earlier in before if _is_by_provider(earlier)), default=0)
     if all(earlier.position <= covered for earlier in before):
         return None
-    if any(earlier.renewed > slot.stamp.turn or _is_newer_summary(earlier, slot) for earlier in before):
+    if any(earlier.renewed > slot.stamp.turn for earlier in before):
+        return None
+    if not all(_is_compacted(earlier, slot) for earlier in before if earlier.span is not None):
         return None
     if index < len(slots) - 1 and not all(earlier.size for earlier in before if earlier.span is None):
         return None
@@ -99,10 +101,6 @@ def compaction_edit(slots: Sequence[Slot], index: int, first: int, format: str) 
     span = Span(before[0].id, newest.span.last if newest.span else newest.id)
     reason = f"the provider compacted what is before m{slot.position}"
     return Summarize(span, text, PROVIDER, reason, sum(earlier.stamp.tokens for earlier in before))
-
-
-def _is_newer_summary(earlier: Slot, slot: Slot) -> bool:
-    return earlier.span is not None and not _is_compacted(earlier, slot)
 
 
 def _unreadable(handle: str, before: Sequence[Slot]) -> str:

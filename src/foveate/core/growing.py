@@ -196,7 +196,7 @@ class Growing(Generic[S]):
     def __init__(
         self,
         begin: Callable[[], S],
-        add: Callable[[S, Entry], None],
+        add: Callable[[S, Entry], object],
         copy: Callable[[S], S],
         *,
         name: str = "",

@@ -240,7 +240,7 @@ def make_plan(
         if not measure_excess(view if stage.is_last_resort else aim_at(view, over, NEAR)):
             continue
         goal = view if stage.is_last_resort else aim_at(view, over)
-        trial, after, effective = try_edits(_call_policy(stage.free, goal, answers)[0])
+        trial, after, effective = try_edits(_resolve(stage.free, stage.free(goal), answers)[0])
         if effective and _is_smaller(after, goal):
             draft, view = trial, after
             edits += effective
@@ -252,11 +252,6 @@ def make_plan(
 def answer_edits(request: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
     """Return the edits that follow a request, as far as it is answered, and the requests that are still open."""
     return _resolve(lambda view: (request,), (request,), answers)
-
-
-def _call_policy(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
-    """Return the edits that a policy wants, and its open requests."""
-    return _resolve(policy, policy(view), answers)
 
 
 def _resolve(

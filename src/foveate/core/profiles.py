@@ -213,7 +213,7 @@ def window_of(model: str) -> int | None:
         return 1_000_000 if _is_claude_since_4_6(name, version) else 200_000
     if prefix := window_prefix(model):
         return WINDOWS[prefix]
-    return _NEXT_GPT if _is_next_gpt(name) else None
+    return _NEXT_GPT if _gpt_version(name) >= (7, 0) else None
 
 
 def is_window_documented(model: str) -> bool:
@@ -302,10 +302,6 @@ def _open_profile(profile: Profile, model: str) -> Profile:
         alternates=_ALTERNATING.search(model) is not None,
         call_id_size=9 if _MISTRAL.search(model) else 0,
     )
-
-
-def _is_next_gpt(name: str) -> bool:
-    return _gpt_version(name) >= (7, 0)
 
 
 def _gpt_version(model: str) -> tuple[int, int]:

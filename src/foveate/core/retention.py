@@ -280,7 +280,8 @@ class OverAgeCheck:
 
         They include messages to erase: if one of them waits, all messages it quotes wait too.
         """
-        return [row.position for row, _ in self._copies if _form(row) == "search"]
+        copies = [(row.position, row.stamp.expanded) for row, _ in self._copies]
+        return [position for position, shown in copies if shown is not None and shown.form == "search"]
 
     def take(self, row: StampRow) -> None:
         """Add the next message, in order of position."""
@@ -408,10 +409,6 @@ def _wait_of(age: Age, row: StampRow, shown: Visible) -> Wait | None:
     if at in shown.short and "short" not in even and "shown" not in even:
         return "short"
     return None
-
-
-def _form(row: StampRow) -> str | None:
-    return row.stamp.expanded.form if row.stamp.expanded else None
 
 
 def _sources(shown: Expansion, by_id: Mapping[str, int], old: Sequence[int]) -> list[int]:

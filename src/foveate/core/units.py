@@ -65,8 +65,4 @@ class Units(Struct):
         return is_cut
 
 
-def _add_to_units(units: Units, entry: Entry) -> None:
-    units.add(entry)
-
-
-_UNITS = Growing[Units](Units, _add_to_units, Units.copy, name="units", kind=Units)
+_UNITS = Growing[Units](Units, Units.add, Units.copy, name="units", kind=Units)

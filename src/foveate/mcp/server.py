@@ -116,7 +116,7 @@ def _add_reading(server: MCPServer, source: Source) -> None:
         arguments = {"handle": handle, "lines": lines, "items": items, "pattern": pattern}
         with _opened(source, conversation) as chat:
             result = chat.expansion(arguments)
-            blocks = _blocks(result.content)
+            blocks = [_block(part) for part in result.content]
             text = "".join(block.text for block in blocks if isinstance(block, TextContent))
             if (tokens := count(text)) > MAX_TOKENS:
                 raise ToolError(
@@ -271,10 +271,6 @@ def _first(source: Source) -> Iterator[Conversation]:
                 yield chat
                 return
     raise problem
-
-
-def _blocks(content: tuple[Content, ...]) -> list[ContentBlock]:
-    return [_block(part) for part in content]
 
 
 def _block(part: Content) -> ContentBlock:

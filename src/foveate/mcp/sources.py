@@ -9,7 +9,6 @@ from typing import Protocol
 from ..conversation import Conversation
 from ..errors import BadSetting, NoSuchConversation
 from ..open import Options, open_conversation, open_store
-from ..ports import Store
 from ..stores import readable, without_password
 
 __all__ = ["Source", "StoredConversations"]
@@ -70,7 +69,7 @@ class StoredConversations:
     def open(self, name: str) -> Iterator[Conversation]:
         """Return a conversation."""
         with closing(open_store(self._url)) as store:
-            if name not in self._shared(store):
+            if name not in (self._names or store.names(self._tenant)):
                 raise NoSuchConversation(name, "this server; list_conversations lists those that it may read")
             # `off`: reading plans and writes nothing. `expand`: the texts name handles, as in the newest request.
             yield open_conversation(
@@ -81,6 +80,3 @@ class StoredConversations:
                 expand=True,
                 options=Options(tenant=self._tenant),
             )
-
-    def _shared(self, store: Store) -> Sequence[str]:
-        return self._names or store.names(self._tenant)

@@ -72,10 +72,6 @@ def _not_understood(past: Past) -> Reply:
     )
 
 
-def _help(past: Past) -> Reply:
-    return HELP, ()
-
-
 def _hello(past: Past) -> Reply:
     return "Hello! Try `what is in this folder`, or `tour`. `help` lists all that I understand.", ()
 
@@ -176,7 +172,7 @@ def _rule(pattern: str) -> re.Pattern[str]:
 
 
 _UNDERSTOOD: Sequence[tuple[re.Pattern[str], Callable[..., Reply]]] = (
-    (_rule(r"help|what can you do"), _help),
+    (_rule(r"help|what can you do"), lambda past: (HELP, ())),
     (_rule(r"hi|hello|hey|good (?:morning|day|evening)"), _hello),
     (
         _rule(

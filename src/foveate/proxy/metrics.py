@@ -91,7 +91,7 @@ class Metrics:
         """Return the numbers of all workers, added."""
         if not self._folder:
             return list(self._numbers)
-        rows = (_read(file) for file in Path(self._folder).glob("*.counts"))
+        rows = (memoryview(file.read_bytes()).cast("d") for file in Path(self._folder).glob("*.counts"))
         return [sum(column) for column in zip(*rows, strict=True)]
 
     def total(self, name: str, **labels: str) -> float:
@@ -106,10 +106,6 @@ class Metrics:
         """Return all numbers in the text format of Prometheus."""
         sums = self.sums()
         return "".join(f"{line}\n" for metric in _METRICS for line in _lines(metric, sums))
-
-
-def _read(file: Path) -> list[float]:
-    return list(memoryview(file.read_bytes()).cast("d"))
 
 
 def _lines(metric: _Metric, sums: list[float]) -> Iterable[str]:

@@ -188,8 +188,9 @@ class _Search:
             if more <= ids:
                 break
             ids |= more
-        quotes = [message.text for place in self._rows if (message := self._tree.message(place))]
-        runs, steps = self._runs_and_steps(ids, _plain_texts(quotes))
+        messages = filter(None, map(self._tree.message, self._rows))
+        quotes = [plain for message in messages if (plain := _plain(message.text))]
+        runs, steps = self._runs_and_steps(ids, quotes)
         shown = self._shown() if self._keep_shown else set()
         redact = {branch: self._redact(branch, ids, shown) for branch in self._families}
         records = list(self._records(redact))
@@ -416,13 +417,11 @@ _CUT = " .\u2026"
 """Characters at the end of a text that was cut short."""
 
 
-def _plain_texts(texts: Iterable[str]) -> list[str]:
-    """Return the texts for `_quotes_any`, without the blank ones."""
-    return [plain for plain in map(_plain, texts) if plain]
-
-
 def _quotes_any(text: str, quotes: Iterable[str]) -> bool:
-    """Return whether a text equals or is the beginning of one of `quotes`, or contains one. Blanks do not count."""
+    """Return whether a text equals or is the beginning of one of `quotes`, or contains one. Blanks do not count.
+
+    `quotes`: as `_plain` returns them, none of them empty.
+    """
     plain = _plain(text)
     if not plain or plain == ERASED:
         return False

@@ -66,7 +66,7 @@ def sqlite(
 
     def database_schema() -> str:
         """The tables, views and indexes of the database, as SQL."""
-        statements = [" ".join(row[0].split()) for row in database.run(_SCHEMA, _all_rows)]
+        statements = [" ".join(row[0].split()) for row in database.run(_SCHEMA, sqlite3.Cursor.fetchall)]
         return "\n".join(f"{statement};" for statement in statements) or "(the database is empty)"
 
     def query_database(sql: str) -> str:
@@ -134,10 +134,6 @@ class _Database:
         if "one statement" in text:
             return "One statement at a time."
         return f"SQLite says: {text}."
-
-
-def _all_rows(cursor: sqlite3.Cursor) -> list[tuple[str]]:
-    return cursor.fetchall()
 
 
 def _table(cursor: sqlite3.Cursor) -> str:

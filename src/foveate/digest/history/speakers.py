@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...core.messages import Content, Message, Part, Text, ToolCall, ToolResult
+from ...core.messages import Message, Part, Text, ToolCall, ToolResult
 from ...core.scripts import beginning_of, whole_end
 
 __all__ = ["is_from_user", "is_summary", "truncate_messages"]
@@ -58,15 +58,12 @@ def _part(part: Part, room: int) -> Part:
             return replace(part, arguments=_ends(part.arguments, room))
         case ToolResult():
             each = room // max(1, len(part.content))
-            return replace(part, content=tuple(_content(content, each) for content in part.content))
+            content = [Text(_ends(inner.text, each)) if isinstance(inner, Text) else inner for inner in part.content]
+            return replace(part, content=tuple(content))
         case Text():
             return Text(_ends(part.text, room))
         case _:
             return part
-
-
-def _content(part: Content, room: int) -> Content:
-    return Text(_ends(part.text, room)) if isinstance(part, Text) else part
 
 
 def _ends(text: str, room: int) -> str:

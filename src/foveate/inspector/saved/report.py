@@ -115,10 +115,6 @@ def _sends_everything(row: Row) -> bool:
     return row.policy in ("none", "off") and not row.edits
 
 
-def _percent(share: float | None) -> str:
-    return percent(share).replace(" ", "\N{NO-BREAK SPACE}")
-
-
 def _plain(sentence: str) -> str:
     """Return a sentence without marks of code, and with percentages that do not break."""
     return sentence.replace("`", "").replace(" %", "\N{NO-BREAK SPACE}%")
@@ -269,7 +265,7 @@ def _overview(transcripts: Sequence[Sequence[ReplayResult]], main: str) -> dict[
         "left_out": len(transcripts) - len(kept),
         "lanes": len(policies) - len(level),
         "x": [
-            charts.Label(round(100 * tick / reach, 2), _percent(tick))
+            charts.Label(round(100 * tick / reach, 2), _plain(percent(tick)))
             for tick in (0, 0.25, 0.5, 0.75, 1, 1.5, 2)
             if tick <= reach
         ],

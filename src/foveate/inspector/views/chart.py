@@ -7,7 +7,7 @@ the room there is.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -123,7 +123,7 @@ def chart_of(
     turns = figures.column("turn")
     chosen = None if turn is None else figures.index_of(turn)
     places = charts.spread([100 * spent[-1] / spent_top, 100 * whole[-1] / spent_top], 17)
-    money = _money(unit)
+    money: Callable[[float], str] = dollars if unit == "dollars" else brief
     return Chart(
         first=first,
         last=last,
@@ -223,10 +223,6 @@ def _turn_labels(turns: Sequence[int], first: int, last: int) -> tuple[Label, ..
         if number and index < last and turns[index] == number:
             labels.append(Label(_percent(index - first + 0.5, last - first), count(number)))
     return tuple(labels)
-
-
-def _money(unit: str) -> Any:
-    return dollars if unit == "dollars" else brief
 
 
 def _money_labels(top: float, unit: str, wanted: int) -> tuple[Label, ...]:

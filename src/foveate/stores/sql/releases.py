@@ -44,7 +44,8 @@ class Releases:
             now = commit(session)
             tree, large = SqlTree(session, now), set[bytes]()
             check_release(head, record, outlines, tree.branches())
-            indexed = {at.position for at in indexed_places(session, now, _places(head, outlines))}
+            places = [Place(head.branch, position) for position in outlines]
+            indexed = {at.position for at in indexed_places(session, now, places)}
             if indexed and not self._driver.has_index:
                 raise StoreError(
                     f"{self._driver.place} has an index with words of these messages, and was opened without it. Open "
@@ -82,7 +83,3 @@ class Releases:
             insert_words(session, key(now), position, keys_of(text_of(outline)))
         except DamagedBody:
             drop_words(session, key(now))
-
-
-def _places(head: Head, outlines: Mapping[int, bytes]) -> list[Place]:
-    return [Place(head.branch, position) for position in outlines]
