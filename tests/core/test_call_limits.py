@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from foveate import open_conversation
 from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Target
+from foveate.core.explain import explain
 from foveate.core.messages import Message, Text, ToolCall
 from foveate.core.units import cut_points
 from foveate.testing import answer, calls, user
@@ -41,6 +42,16 @@ def test_calls_above_the_limit_follow_in_messages_with_their_answers():
     assert first.message.text == "All."
     assert first.legalized == "more than 2 calls in one message are refused"
     assert check(story.projection.entries(), FEW) == []
+
+
+def test_further_calls_of_a_message_are_explained():
+    """`explain` raised KeyError for a message with more calls than the provider takes."""
+    story = Story(user("go"), calls("a", "b", "c"), profile=FEW)
+    further = next(entry for entry in story.projection.entries() if entry.kind == "continuation")
+    assert explain(further, {}) == (
+        f"m2 continues with further calls, {further.tokens} tokens, recorded in turn 1.\n"
+        "Changed for its provider: more than 2 calls in one message are refused."
+    )
 
 
 def test_a_call_above_the_limit_without_an_answer_has_a_stand_in():

@@ -31,6 +31,7 @@ def explain(entry: Entry, records: Mapping[int, Record], *, is_released: bool = 
         "summary": f"m{entry.position}-m{entry.last} are shown as one text",
         "note": f"{entry.handle} is shown as a note",
         "stand-in": f"{entry.handle} has a stand-in answer",
+        "continuation": f"{entry.handle} continues with further calls",
     }[entry.kind]
     lines = [f"{subject}, {entry.tokens:,} tokens, recorded in turn {entry.stamp.turn}."]
     lines += [_sentence(number, records.get(number)) for number in entry.edits]
