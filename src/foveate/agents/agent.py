@@ -16,13 +16,13 @@ from ..errors import BadInput, BadSetting
 from ..open import grouped, open_async_conversation, open_conversation
 from ..ports import Clock, Cost, HasCatalog, Model
 from .concurrency import call_async, resolve
-from .config import BUSY, AgentConfig, Closable, checked_resources, close_connections
+from .config import BUSY, AgentConfig, Closable, checked_resources
 from .effects import Routine
-from .events import AgentEvent, Outcome, RunEnded
+from .events import AgentEvent, Outcome
 from .limits import Limits
 from .lock import LOCK_TIMEOUT
 from .loop_factory import LoopFactory
-from .performers import perform, perform_async
+from .performers import outcome_of, outcome_of_async, perform, perform_async
 from .resources import Resources
 from .sub_agents import SubAgent
 from .tool_calls import Approve
@@ -127,9 +127,10 @@ class _AgentBase(Generic[C]):
             conversation_options=conversation_options,
         )
         self._owns_conversation = isinstance(self._config.conversation, str)
-        self._own_model = self._config.model if isinstance(model, str) or close_model else None
         self._closed_with_it = checked_resources(resources)
         self._resources = Resources(asynchronous=self._asynchronous)
+        if self._config.model is not None and (isinstance(model, str) or close_model):
+            self._resources.adopt(self._config.model)
         self._loops = LoopFactory(self._resources, self._config.new_id)
         self._begin()
 
@@ -189,7 +190,7 @@ class Agent(_AgentBase[Conversation]):
         run begins. If the model has answered, nothing is done, and the last outcome is returned. Raises BadInput if
         there is nothing to resume, and what the model's SDK raises.
         """
-        return self._outcome(self._opened().resume(streams=False))
+        return outcome_of(self._events(self._opened().resume(streams=False)))
 
     def _opened(self) -> ToolLoop:
         self._check_model()
@@ -201,25 +202,15 @@ class Agent(_AgentBase[Conversation]):
         if self._chat is not None and self._owns_conversation:
             self._chat.close()
         self._resources.close()
-        close_connections(self._own_model)
         for resource in self._closed_with_it:
             resource.close()
 
     def _send(self, content: object) -> Outcome:
-        return self._outcome(self._opened().begin(content, streams=False))
+        return outcome_of(self._events(self._opened().begin(content, streams=False)))
 
     def _stream(self, content: object) -> Generator[AgentEvent, None, Outcome]:
         loop = self._opened()
         return self._events(loop.resume(streams=True) if content is None else loop.begin(content, streams=True))
-
-    def _outcome(self, routine: Routine[Outcome]) -> Outcome:
-        events = self._events(routine)
-        while True:
-            try:
-                next(events)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
 
     def _events(self, routine: Routine[Outcome]) -> Generator[AgentEvent, None, Outcome]:
         if not self._busy.acquire(blocking=False):
@@ -277,7 +268,7 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
 
     async def resume(self) -> Outcome:
         """Continue where a run ended before the model had answered. See `Agent.resume`."""
-        return await self._outcome(lambda loop: loop.resume(streams=False))
+        return await outcome_of_async(self._events(lambda loop: loop.resume(streams=False)))
 
     async def close(self) -> None:
         """Close conversation and model, if this agent opened them."""
@@ -285,26 +276,16 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
             await self._chat.close()
         for closing in self._resources.close():
             await resolve(closing)
-        await resolve(close_connections(self._own_model))
         for resource in self._closed_with_it:
             await call_async(resource.close)
 
     async def _send(self, content: object) -> Outcome:
-        return await self._outcome(lambda loop: loop.begin(content, streams=False))
+        return await outcome_of_async(self._events(lambda loop: loop.begin(content, streams=False)))
 
     def _stream(self, content: object) -> AsyncGenerator[AgentEvent, None]:
         if content is None:
             return self._events(lambda loop: loop.resume(streams=True))
         return self._events(lambda loop: loop.begin(content, streams=True))
-
-    async def _outcome(self, begin: Callable[[ToolLoop], Routine[Outcome]]) -> Outcome:
-        outcome: Outcome | None = None
-        async with aclosing(self._events(begin)) as events:
-            async for event in events:
-                if isinstance(event, RunEnded):
-                    outcome = event.outcome
-        assert outcome is not None, "A run ends with RunEnded, or raises."
-        return outcome
 
     async def _events(self, begin: Callable[[ToolLoop], Routine[Outcome]]) -> AsyncGenerator[AgentEvent, None]:
         if self._is_busy:

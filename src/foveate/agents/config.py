@@ -33,10 +33,11 @@ __all__ = [
     "Closable",
     "ResultType",
     "WrongAnswer",
+    "check_run",
     "checked_catalog",
     "checked_resources",
-    "close_connections",
     "new_run_id",
+    "options_of",
 ]
 
 BUSY = (
@@ -200,7 +201,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         all_tools = tools_of([*tools, *plugins, *map(delegating_tool, helpers.values())])
         tool_settings = ToolSettings({tool.wire_name: tool for tool in all_tools}, approve, approve_all, max_parallel)
         tool_settings.check(asynchronous=asynchronous)
-        _check_run(result_lease, limits, options, {"clock=": clock, "new_id=": new_id, "cost=": cost})
+        check_run(result_lease, limits, options, {"clock=": clock, "new_id=": new_id, "cost=": cost})
         answer_type = ResultType(result_type) if result_type is not None else None
         opened = None if model is None else _open(model, asynchronous=asynchronous)
         if opened is not None:
@@ -214,7 +215,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             conversation_options = {
                 "expand": True,  # Placeholders name handles, which only `expand` takes.
                 **({} if isinstance(catalog, bool) else {"prompts": catalog.prompts}),
-                **({} if opened is None else _options_of(opened)),
+                **({} if opened is None else options_of(opened)),
                 **conversation_options,
                 **({"clock": clock} if clock else {}),
             }
@@ -261,7 +262,7 @@ def _check_conversation(kind: Any, conversation: object, options: Mapping[str, A
         raise BadSetting(f"{names}: an open conversation keeps its options. Pass them when you open it.")
 
 
-def _check_run(lease: Lease | None, limits: object, options: object, functions: Mapping[str, object]) -> None:
+def check_run(lease: Lease | None, limits: object, options: object, functions: Mapping[str, object]) -> None:
     """Raise BadSetting for values that a run cannot use. `functions`: by keyword; None for those of the library."""
     if lease is not None:
         check_lease("result_lease", lease)
@@ -303,7 +304,7 @@ def _checked_system(system: object) -> object:
     return system
 
 
-def _options_of(model: Model) -> dict[str, Any]:
+def options_of(model: Model) -> dict[str, Any]:
     """Return the conversation options that follow from the model."""
     options: dict[str, Any] = {"format": model.format, "model": model.name}
     window = getattr(model, "window", None)
@@ -324,12 +325,6 @@ def checked_resources(resources: Iterable[Closable]) -> tuple[Closable, ...]:
     for resource in closable:
         validate.has_methods("An element of resources=", resource, ("close",), "an object with a method `close`")
     return closable
-
-
-def close_connections(model: Model | None) -> object:
-    """Close the connections of a model. Returns an awaitable if its `close` does."""
-    close = getattr(model, "close", None)
-    return close() if callable(close) else None
 
 
 def new_run_id() -> str:

@@ -19,12 +19,12 @@ from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
 from .concurrency import call_async, resolve
 from .config import BUSY, Closable, checked_resources
 from .effects import Routine
-from .events import AgentEvent, LifecycleListener, Outcome, RunEnded
+from .events import AgentEvent, LifecycleListener, Outcome
 from .limits import Limits
 from .lock import LOCK_TIMEOUT
 from .loop_config import LoopConfig, actions_of
 from .loop_factory import LoopFactory
-from .performers import perform, perform_async
+from .performers import outcome_of, outcome_of_async, perform, perform_async
 from .resources import Resources, Session
 from .step_loop import StepLoop
 from .sub_agents import SubAgent, by_name
@@ -190,7 +190,7 @@ class LoopAgent(_LoopAgentBase):
         Raises BadInput if the task is blank or the agent is busy, and what the model's SDK raises: `resume` continues
         then.
         """
-        return _outcome(self._events(task, streams=False))
+        return outcome_of(self._events(task, streams=False))
 
     def stream(self, task: object = None) -> Generator[AgentEvent, None, None]:
         """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
@@ -205,7 +205,7 @@ class LoopAgent(_LoopAgentBase):
         Actions that were carried out are not repeated. After a limit a new run begins. Of a run that is done, or waits
         for the user, the outcome is returned. Raises BadInput if there is no run.
         """
-        return _outcome(self._events(None, streams=False))
+        return outcome_of(self._events(None, streams=False))
 
     def _events(self, task: object, *, streams: bool) -> Generator[AgentEvent, None, None]:
         if not self._busy.acquire(blocking=False):
@@ -256,7 +256,7 @@ class AsyncLoopAgent(_LoopAgentBase):
 
     async def run(self, task: object) -> Outcome:
         """Work on a task, or continue with the user's answer, until the end. Cancelling stops the run."""
-        return await _outcome_async(self._events(task, streams=False))
+        return await outcome_of_async(self._events(task, streams=False))
 
     def stream(self, task: object = None) -> AsyncGenerator[AgentEvent, None]:
         """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
@@ -267,7 +267,7 @@ class AsyncLoopAgent(_LoopAgentBase):
 
     async def resume(self) -> Outcome:
         """Continue the newest run where it ended before it was done. See `LoopAgent.resume`."""
-        return await _outcome_async(self._events(None, streams=False))
+        return await outcome_of_async(self._events(None, streams=False))
 
     async def _events(self, task: object, *, streams: bool) -> AsyncGenerator[AgentEvent, None]:
         if not self._busy.acquire(blocking=False):
@@ -296,20 +296,3 @@ class AsyncLoopAgent(_LoopAgentBase):
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
-
-
-def _outcome(events: Iterable[AgentEvent]) -> Outcome:
-    last: AgentEvent | None = None
-    for event in events:
-        last = event
-    assert isinstance(last, RunEnded), "A run ends with RunEnded, or raises."
-    return last.outcome
-
-
-async def _outcome_async(events: AsyncGenerator[AgentEvent, None]) -> Outcome:
-    last: AgentEvent | None = None
-    async with aclosing(events):
-        async for event in events:
-            last = event
-    assert isinstance(last, RunEnded), "A run ends with RunEnded, or raises."
-    return last.outcome

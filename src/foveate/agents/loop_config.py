@@ -24,7 +24,7 @@ from ..open import KEYWORDS
 from ..policies.leases import check_lease
 from ..policies.presets.sources import suggest
 from ..ports import Clock, Cost, HasCatalog, Model
-from .config import checked_catalog
+from .config import check_run, checked_catalog
 from .events import LifecycleListener
 from .limits import Limits, check_lock_timeout
 from .sub_agents import SubAgentConfig, inherited_values, within
@@ -90,18 +90,11 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
             allowed = "a name such as anthropic:claude-haiku-4-5, or a Model"
             validate.has_methods("model=", self.model, ("complete",), allowed)
         self.check_calls(asynchronous=asynchronous)
-        for keyword, lease in (("message_expiration_override", self.override), ("result_lease", self.result_lease)):
-            if lease is not None:
-                check_lease(keyword, lease)
+        if self.override is not None:
+            check_lease("message_expiration_override", self.override)
         if self.listeners:
             validate.listener("on_message_lifecycle=", self.listeners[0])
-        functions = {"cost=": self.cost, "clock=": self.clock}
-        for keyword, function in functions.items():
-            if function is not None:
-                validate.function(keyword, function)
-        if not isinstance(self.options, Mapping):
-            raise BadSetting(f"options= must be a dict that is added to every request, not {self.options!r:.60}.")
-        validate.instance("limits=", self.limits, Limits, "a Limits, such as Limits(turns=20)")
+        check_run(self.result_lease, self.limits, self.options, {"cost=": self.cost, "clock=": self.clock})
         checked_catalog(self.catalog)
         check_lock_timeout(self.lock_timeout)
         for name in ("max_invalid_steps", "max_expansions"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import queue
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,12 +37,12 @@ from .effects import (
     Sleep,
     Stream,
 )
-from .events import AgentEvent, ReasoningDelta, SubAgentEvent, TextDelta
+from .events import AgentEvent, Outcome, ReasoningDelta, RunEnded, SubAgentEvent, TextDelta
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["perform", "perform_async"]
+__all__ = ["outcome_of", "outcome_of_async", "perform", "perform_async"]
 
 T = TypeVar("T")
 _EFFECTS_MAX = 100
@@ -154,6 +154,25 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
         for batch in batches:
             batch.abandon()
         await _finish_async(routine)
+
+
+def outcome_of(events: Iterable[AgentEvent]) -> Outcome:
+    """Run an agent to its end, and return the outcome. `events`: those of the run."""
+    last: AgentEvent | None = None
+    for event in events:
+        last = event
+    assert isinstance(last, RunEnded), "A run ends with RunEnded, or raises."
+    return last.outcome
+
+
+async def outcome_of_async(events: AsyncGenerator[AgentEvent, None]) -> Outcome:
+    """Do the same in asyncio."""
+    last: AgentEvent | None = None
+    async with aclosing(events):
+        async for event in events:
+            last = event
+    assert isinstance(last, RunEnded), "A run ends with RunEnded, or raises."
+    return last.outcome
 
 
 # ------------------------------------------------------------------------------------------------------- background

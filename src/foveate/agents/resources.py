@@ -19,6 +19,7 @@ from ..open import cost_of, grouped, open_async_conversation, open_conversation,
 from ..ports import Cost, Model
 from ..settings import Settings, load
 from .agent_catalog import AgentCatalog
+from .config import options_of
 from .events import Lifecycle
 from .sub_agents import SubAgentConfig
 
@@ -57,14 +58,10 @@ class Resources:
 
         `model`: the model of the agent around it. Raises BadSetting if there is no model at all.
         """
-        options = dict(config.conversation_options)
         own_model = self._open_model(config.model) if config.model is not None else model
         if own_model is None:
             raise BadSetting(f"Agent {config.name} has no model. Pass model=, such as anthropic:claude-haiku-4-5.")
-        options.setdefault("format", own_model.format)
-        options.setdefault("model", own_model.name)
-        if isinstance(window := getattr(own_model, "window", None), int):
-            options.setdefault("window", window)
+        options = {**options_of(own_model), **config.conversation_options}
         if self._window is not None and config.model is None:
             options.setdefault("window", self._window)
         if self._tenant is not None:
