@@ -26,11 +26,11 @@ from foveate import (
     tool,
 )
 from foveate.agents import ReasoningDelta, RunEnded, SubAgentEvent, TextDelta
-from foveate.agents.limits import sum_usage
 from foveate.agents.tool_calls import CONTINUE_STOPPED
 from foveate.conversation import aio
 from foveate.core.messages import Message, Reasoning, ToolCall
 from foveate.core.stamps import Usage, is_interrupted
+from foveate.core.totals import sum_usage
 from foveate.models.anthropic import anthropic_model
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, SlowReply, call, calls

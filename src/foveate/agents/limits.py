@@ -13,10 +13,11 @@ from msgspec import Struct
 from ..core.conversation_names import child_name
 from ..core.runs import AgentRun
 from ..core.stamps import Usage
+from ..core.totals import sum_usage
 from ..errors import BadSetting, NoSuchConversation
 from ..ports import Database
 
-__all__ = ["LIMIT_REASONS", "Limits", "RunTotal", "check_lock_timeout", "inner_total", "sub_conversation", "sum_usage"]
+__all__ = ["LIMIT_REASONS", "Limits", "RunTotal", "check_lock_timeout", "inner_total", "sub_conversation"]
 
 LIMIT_REASONS = frozenset(("turns", "tokens", "money", "time", "length"))
 """Reasons of runs that a limit ended. `length` is the limit of one reply: the model's own, or `max_tokens`."""
@@ -57,15 +58,6 @@ def check_lock_timeout(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
     raise BadSetting(f"lock_timeout= must be a number of seconds, 0 or more, not {value!r:.60}.")
-
-
-def sum_usage(first: Usage, second: Usage) -> Usage:
-    """Return the sum of two usages. A figure that is unknown in both is None."""
-    sums = []
-    for name in ("input", "cache_read", "cache_write", "output", "reasoning"):
-        known = [figure for figure in (getattr(first, name), getattr(second, name)) if figure is not None]
-        sums.append(sum(known) if known else None)
-    return Usage(*sums)
 
 
 def _tokens(run: AgentRun) -> int:

@@ -21,12 +21,13 @@ from ..conversation import validate
 from ..core.messages import Message
 from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
 from ..core.stamps import Lease, Origin, Stop, Usage
+from ..core.totals import sum_usage
 from ..errors import BadSetting, StoreError
 from ..open import check_price
 from ..ports import Clock, Cost, Model, StreamingModel
 from .effects import Call, ConsumerGone, PartialReply, Routine, Stream
 from .events import ModelReplied, Outcome, RunEnded, TextDelta, ViewChanged
-from .limits import Limits, RunTotal, sum_usage
+from .limits import Limits, RunTotal
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation, HistoryEntry

@@ -22,7 +22,7 @@ from .plurals import plural
 from .stamps import Stamp, Usage, is_interrupted
 from .view import Entry, Prices
 
-__all__ = ["ModelTotals", "Tally", "Totals", "sum_totals", "tokens_rebilled"]
+__all__ = ["ModelTotals", "Tally", "Totals", "sum_totals", "sum_usage", "tokens_rebilled"]
 
 _FIGURES = ("input", "cache_read", "cache_write", "output", "reasoning")
 """The fields of `Usage` that are summed."""
@@ -165,7 +165,7 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
 def _added(first: Any, second: Any) -> Any:
     match first:
         case Usage():
-            return _sum(first, second)
+            return sum_usage(first, second)
         case ModelTotals():
             return _plus(first, second)
         case Mapping():
@@ -285,7 +285,7 @@ class Tally:
             **self._sums,
             summaries=dict(+self._summaries),
             refused=dict(self._refused),
-            usage=reduce(_sum, (model.usage for model in self._models.values()), Usage()),
+            usage=reduce(sum_usage, (model.usage for model in self._models.values()), Usage()),
             tokens_history=self._whole,
             by_model=dict(self._models),
         )
@@ -303,7 +303,7 @@ class Tally:
         """Add usage that was reported after its reply was stored, in place of the estimate for an interrupted one."""
         new = ModelTotals(1, bill.usage)
         if bill.replaces is not None:
-            new = ModelTotals(0, _sum(bill.usage, _negative(bill.replaces)))
+            new = ModelTotals(0, sum_usage(bill.usage, _negative(bill.replaces)))
             self._sums["calls_estimated"] -= 1
         self._sums["calls_billed"] += new.calls_billed
         self._models = {**self._models, bill.model: _plus(self._models.get(bill.model, ModelTotals()), new)}
@@ -334,7 +334,7 @@ def _cost(used: Usage, prices: Prices) -> float:
 def _plus(first: ModelTotals, second: ModelTotals) -> ModelTotals:
     return ModelTotals(
         first.calls_billed + second.calls_billed,
-        _sum(first.usage, second.usage),
+        sum_usage(first.usage, second.usage),
         first.tokens_saved + second.tokens_saved,
         first.tokens_rebilled + second.tokens_rebilled,
     )
@@ -345,8 +345,8 @@ def _negative(usage: Usage) -> Usage:
     return Usage(**{name: -tokens for name, tokens in figures if tokens is not None})
 
 
-def _sum(first: Usage, second: Usage) -> Usage:
-    """Return the sum of both; a figure that neither has is None."""
+def sum_usage(first: Usage, second: Usage) -> Usage:
+    """Return the sum of two usages. A figure that is unknown in both is None."""
     sums: dict[str, int] = {}
     for usage in (first, second):
         for name in _FIGURES:
