@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from types import TracebackType
 from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
@@ -235,9 +234,7 @@ class Use:
             self._conversations.end_use(self._name)
             raise
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._conversations.end_use(self._name)
 
     async def __aenter__(self) -> AsyncConversation:
@@ -256,9 +253,7 @@ class Use:
             self._conversations.end_use(self._name)
             raise
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         self._conversations.end_use(self._name)
 
     def _give_up(self, turn: Future[None]) -> None:

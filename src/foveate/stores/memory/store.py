@@ -118,9 +118,7 @@ class MemoryStore(MemoryCatalog):
         check_record(head, record, record_id)
         with self._lock:
             branch, now = self._current(head)
-            expected = head.name, head.number, head.record, head.erased
-            if (now.name, now.number, now.record, now.erased) != expected:
-                raise commit_conflict(head, now)
+            check_journal(head, now)
             self._changes_since(head, now)
             branch.journal.append((record_id, record))
             return self._head(head.tenant, head.root, head.branch)
@@ -149,9 +147,7 @@ class MemoryStore(MemoryCatalog):
             end = replace(end, number=record.last, record=id)
         with self._lock:
             branch, now = self._current(head)
-            expected = head.name, head.number, head.record, head.erased
-            if (now.name, now.number, now.record, now.erased) != expected:
-                raise commit_conflict(head, now)
+            check_journal(head, now)
             branch.journal.extend(records)
             return self._head(head.tenant, head.root, head.branch) if records else head
 
