@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from ..core.author_names import is_author
-from ..core.messages import Message, Part, ToolResult
+from ..core.messages import Message, Part, ToolResult, is_author
 from ..core.metadata import is_metadata
 from ..core.stored_form import stored_message
 from ..core.wire import plain_message

@@ -13,7 +13,7 @@ modules of the core). On a long view, collecting them would take as much time as
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -32,6 +32,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "assistant",
+    "is_author",
     "system",
     "tool_result",
     "user",
@@ -39,6 +40,11 @@ __all__ = [
 
 Role = Literal["system", "user", "assistant", "tool"]
 State = Literal["ok", "error", "interrupted"]
+_AUTHORS: Final = frozenset(
+    {"human", "user", "ai", "assistant", "bot", "model", "system", "developer", "tool", "function", "chat"}
+    | {"HumanMessage", "AIMessage", "AIMessageChunk", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"}
+)
+"""The words for authors of messages that libraries write in place of a role."""
 
 
 class Extra(Struct, frozen=True, gc=False, array_like=True):
@@ -205,6 +211,11 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
                 yield part
             elif isinstance(part, ToolResult):
                 yield from (nested for nested in part.content if isinstance(nested, Media))
+
+
+def is_author(kind: object) -> bool:
+    """Return whether a `type` names the author of a message. No provider has a part or an item of such a type."""
+    return isinstance(kind, str) and kind in _AUTHORS
 
 
 def system(text: str) -> Message:

@@ -15,8 +15,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...core.author_names import is_author
-from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from ...core.messages import (
+    Content,
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    is_author,
+)
 from ...core.stamps import Usage
 from ...errors import BadMessage
 from ..blocks import (
