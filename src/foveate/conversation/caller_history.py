@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from ..core import ids, wire
-from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
+from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target, ends_of
 from ..core.enrich import has_additions, own_message
 from ..core.message_keys import message_key
 from ..core.messages import Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
@@ -228,7 +228,7 @@ class CallerHistory:
         return True
 
     def _set_hidden(self, target: Target | Span, is_hidden: bool) -> None:
-        first, last = (target.first, target.last) if isinstance(target, Span) else (target.message, target.message)
+        first, last = ends_of(target)
         if first not in self._places or last not in self._places:
             return
         low, high = self._places[first], self._places[last]

@@ -14,7 +14,20 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ..core.edits import CALLER, COMPACTED, Edit, Hide, Replace, Restore, Span, Summarize, Target, Task
+from ..core.edits import (
+    CALLER,
+    COMPACTED,
+    Edit,
+    Hide,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Task,
+    ends_of,
+    target_of,
+)
 from ..core.events import Event
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin
@@ -386,8 +399,7 @@ class CallerList:
             for number, edit in record.numbered() if record.author == "plan" else ():
                 if not isinstance(edit, Replace | Hide | Summarize) or edit.policy in lasting:
                     continue
-                place = edit.span if isinstance(edit, Summarize) else edit.target
-                if (place.last if isinstance(place, Span) else place.message) in newest:
+                if ends_of(target_of(edit))[1] in newest:
                     numbers.append(number)
         return tuple(numbers)
 

@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from msgspec.structs import replace
 
-from ..core.edits import Bill, Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from ..core.edits import Bill, Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, ends_of
 from ..core.messages import Message, Text
 from ..core.plain_handles import plain_message
 from ..core.planner import OpenRequest, Plan, answer_edits
@@ -283,7 +283,7 @@ def _targets(edit: Edit) -> tuple[Target | Span, ...]:
 
 def _positions(entries: Sequence[Entry], target: Target | Span) -> tuple[int, int] | None:
     """Return the positions that a target names, as far as the view shows them."""
-    first, last = (target.first, target.last) if isinstance(target, Span) else (target.message, target.message)
+    first, last = ends_of(target)
     shown = [entry for entry in entries if entry.kind != "stand-in"]
     begins = [entry.position for entry in shown if entry.id == first]
     ends = [entry.last for entry in shown if (entry.span.last if entry.span else entry.id) == last]

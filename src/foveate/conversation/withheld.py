@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.edits import CALLER, COMPACTED, Edit, Hide, Record, Replace, Restore, Span, Target, named_messages
+from ..core.edits import CALLER, COMPACTED, Edit, Hide, Record, Replace, Restore, Span, Target, ends_of, named_messages
 from ..core.snapshots import ForgottenRange, subtract_range
 from ..ports import StoredMessage
 from .journal_search import records_since
@@ -51,7 +51,7 @@ class WithheldOriginals:
         places = self._state.store.locate(self._state.head, named_messages(edit for _, edit in edits))
 
         def range_of(target: Target | Span) -> tuple[int, int]:
-            first, last = (target.first, target.last) if isinstance(target, Span) else (target.message, target.message)
+            first, last = ends_of(target)
             return places.get(first, 1), places.get(last, 0)
 
         for number, edit in edits:

@@ -39,10 +39,12 @@ __all__ = [
     "Task",
     "TaskState",
     "Unpin",
+    "ends_of",
     "named_messages",
     "path_of",
     "paths_overlap",
     "released_by",
+    "target_of",
 ]
 
 Path = tuple[int, ...]
@@ -285,8 +287,18 @@ def named_messages(edits: Iterable[Edit]) -> list[str]:
             case Replace(target=target) | Hide(target=target) | Pin(target=target) | Unpin(target=target):
                 targets = (target,)
         for target in targets:
-            ids.extend((target.first, target.last) if isinstance(target, Span) else (target.message,))
+            ids.extend(ends_of(target))
     return list(dict.fromkeys(ids))
+
+
+def ends_of(named: Target | Span) -> tuple[str, str]:
+    """Return the ids of the first and the last message that a target or a span names."""
+    return (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
+
+
+def target_of(edit: Replace | Hide | Summarize) -> Target | Span:
+    """Return what an edit replaces, hides or summarizes."""
+    return edit.span if isinstance(edit, Summarize) else edit.target
 
 
 def paths_overlap(path: Path, other: Path) -> bool:

@@ -21,9 +21,11 @@ from .edits import (
     Target,
     Task,
     Unpin,
+    ends_of,
     path_of,
     paths_overlap,
     released_by,
+    target_of,
 )
 
 __all__ = ["EffectiveEdits", "gaps", "inverse_edits", "remade_covers", "remaining_pins"]
@@ -106,7 +108,7 @@ class EffectiveEdits:
         if span is None:
             return
         for number, cover in list(self.covers.items()):
-            covered = self.range_of(cover.span if isinstance(cover, Summarize) else cover.target)
+            covered = self.range_of(target_of(cover))
             if covered is None or covered[1] < span[0] or span[1] < covered[0] or released_by(cover):
                 continue
             if span[0] <= covered[0] and covered[1] <= span[1]:
@@ -116,7 +118,7 @@ class EffectiveEdits:
 
     def range_of(self, named: Target | Span) -> tuple[int, int] | None:
         """Return the first and last position of the target, or None if an end is unknown."""
-        first, last = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
+        first, last = ends_of(named)
         return (self._where[first], self._where[last]) if first in self._where and last in self._where else None
 
 
@@ -187,7 +189,7 @@ def remade_covers(now: EffectiveEdits, then: EffectiveEdits) -> set[int]:
     """Return the ranges to make again: cancelled ones, and newer ones over the same messages to stay on top."""
     remade: dict[int, tuple[int, int]] = {}
     for number, cover in then.covers.items():
-        first, last = then.range_of(cover.span if isinstance(cover, Summarize) else cover.target) or (1, 0)
+        first, last = then.range_of(target_of(cover)) or (1, 0)
         if number not in now.covers or any(first <= end and start <= last for start, end in remade.values()):
             remade[number] = (first, last)
     return set(remade)

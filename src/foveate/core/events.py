@@ -23,6 +23,7 @@ from .edits import (
     Task,
     TaskState,
     Unpin,
+    ends_of,
 )
 from .stamps import Lease, Stamp
 
@@ -187,9 +188,9 @@ def _message_of(edit: Edit) -> str:
         case Summarize(span=span):
             return span.first
         case Restore(targets=targets):
-            return next((named.first if isinstance(named, Span) else named.message for named in targets), "")
+            return ends_of(targets[0])[0] if targets else ""
         case Hide(target=target):
-            return target.message if isinstance(target, Target) else target.first
+            return ends_of(target)[0]
         case Task(span=span):
             return span.first if span else ""
         case Bill(message=message):

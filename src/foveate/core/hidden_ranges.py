@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from msgspec.structs import replace
 
-from .edits import Span, Summarize, released_by
+from .edits import Span, released_by, target_of
 from .ids import is_erased
 from .snapshots import (
     Cover,
@@ -126,5 +126,5 @@ class HiddenRanges:
 
 def _ends_of(cover: Cover) -> tuple[tuple[str, int], ...]:
     """Return the ids and positions of the messages with which a range of messages begins and ends."""
-    span = cover.edit.span if isinstance(cover.edit, Summarize) else cover.edit.target
+    span = target_of(cover.edit)
     return ((span.last, cover.last), (span.first, cover.first)) if isinstance(span, Span) else ()

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 
 from .compactions import compaction_edit, is_active
-from .edits import CALLER, INTERRUPTED, NOT_OFFERED, Hide, Path, Replace, Span, Summarize, Target, Task
+from .edits import CALLER, INTERRUPTED, NOT_OFFERED, Hide, Path, Replace, Span, Summarize, Target, Task, ends_of
 from .hidden_ranges import HiddenRanges
 from .legalize import Legalizer
 from .messages import Message, ToolCall
@@ -242,8 +242,8 @@ class VisibleMessages:
 
         Known messages are those visible, those at the ends of hidden ranges, and those in `positions`.
         """
-        ends = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
-        first, last = self._position_of(ends[0], positions or {}), self._position_of(ends[1], positions or {})
+        begin, end = ends_of(named)
+        first, last = self._position_of(begin, positions or {}), self._position_of(end, positions or {})
         return None if first is None or last is None or first > last else (first, last)
 
     def _position_of(self, id: str, where: Mapping[str, int]) -> int | None:

@@ -19,7 +19,7 @@ import msgspec
 from ..conversation import Conversation
 from ..core.budget import measure_excess
 from ..core.economy import is_cold
-from ..core.edits import Bill, Edit, Restore, Span, Summarize, Task
+from ..core.edits import Bill, Edit, Restore, Summarize, Task, ends_of
 from ..core.messages import Message
 from ..core.planner import Policy
 from ..core.profiles import profile_for
@@ -85,7 +85,7 @@ def _message_ids(edit: Edit) -> list[str]:
             places = ()
         case _:
             places = (edit.target,)
-    return [place.first if isinstance(place, Span) else place.message for place in places]
+    return [ends_of(place)[0] for place in places]
 
 
 def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Hide, Record, Replace, Restore, Summarize, named_messages
+from ..core.edits import Edit, Hide, Record, Replace, Restore, Summarize, named_messages, target_of
 from ..core.effective_edits import EffectiveEdits
 from ..core.handles import parse_handle, quoted_positions
 from ..core.ids import ERASED, erased_edit, erased_stamp, is_erased
@@ -294,7 +294,7 @@ class _Search:
             covers = [
                 Cover(number, *span, edit, 0, 0)
                 for number, edit in effective.covers.items()
-                if (span := effective.range_of(edit.span if isinstance(edit, Summarize) else edit.target))
+                if (span := effective.range_of(target_of(edit)))
             ]
             tops = (cover.number for cover in topmost(covers) if isinstance(cover.edit, Summarize))
             shown |= {(owners[number], number) for number in tops}
