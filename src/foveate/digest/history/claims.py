@@ -109,13 +109,13 @@ def claims_of(index: int, statement: Statement) -> list[Claim]:
     return [
         Claim(
             index,
-            one,
-            terms_of(one),
-            statement.signs if len(sentences) == 1 else signs_of(one),
+            sentence,
+            terms_of(sentence),
+            statement.signs if len(sentences) == 1 else signs_of(sentence),
             None,
-            is_negative(one),
+            is_negative(sentence),
         )
-        for one in sentences
+        for sentence in sentences
     ]
 
 
@@ -151,10 +151,12 @@ def sets_item(item: Claim, claim: Claim) -> bool:
     missing = item.key - terms.all
     if missing and (len(missing) > 1 or len(item.key) <= _KEY or not item.key & terms.values):
         return False
-    new = {one for one in terms.places if one not in item.terms.all}
-    given = {one for one in new if one in terms.assigned or one in terms.linked or _link(terms, one) in ("to", "=")}
-    is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(one in terms.assigned for one in given)
-    shapes = {shape_of_value(one) for one in item.terms.values - item.key}
+    new = {term for term in terms.places if term not in item.terms.all}
+    given = {
+        term for term in new if term in terms.assigned or term in terms.linked or _link(terms, term) in ("to", "=")
+    }
+    is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(term in terms.assigned for term in given)
+    shapes = {shape_of_value(value) for value in item.terms.values - item.key}
     is_fit = shapes <= _WORDS or not shapes.isdisjoint(map(shape_of_value, given))
     return bool(given and is_change and is_fit)
 
@@ -178,7 +180,7 @@ def is_nominal(text: str) -> bool:
 
 def inherit(before: Terms, terms: Terms) -> Terms:
     """Add the topic of the sentence before to a sentence that begins with a pronoun."""
-    topic = [one for one in before.places if one not in before.values]
+    topic = [term for term in before.places if term not in before.values]
     places = dict.fromkeys(topic, 0) | dict(terms.places)
     return replace(terms, places=places, all=frozenset(places))
 
@@ -194,21 +196,21 @@ def is_newer_value(old: Terms, new: Terms, is_change: bool) -> bool:
     before, after = gone & old.linked, come & (new.values if is_change else new.linked)
     if not before or not after:
         return False
-    if {kind_of_value(one) for one in before}.isdisjoint(kind_of_value(one) for one in after):
+    if {kind_of_value(term) for term in before}.isdisjoint(kind_of_value(term) for term in after):
         return False
-    first, second = min(old.places[one] for one in before), min(new.places[one] for one in after)
-    begins = min(new.places[one] for one in common)
+    first, second = min(old.places[term] for term in before), min(new.places[term] for term in after)
+    begins = min(new.places[term] for term in common)
     # A term that differs before the value is another subject: both statements hold.
-    return all(old.places[one] >= first for one in gone) and all(
-        new.places[one] >= second or (is_change and new.places[one] > begins and one not in new.qualifying)
-        for one in come
+    return all(old.places[term] >= first for term in gone) and all(
+        new.places[term] >= second or (is_change and new.places[term] > begins and term not in new.qualifying)
+        for term in come
     )
 
 
 def gives_other_value(old: Terms, new: Terms) -> bool:
     """Return whether the newer sentence has a value of the kind of one that the older one has."""
-    kinds = {kind_of_value(one) for one in old.values - new.all} | ({"name"} if old.assigned else set())
-    return any(kind_of_value(one) in kinds for one in (new.values | new.assigned) - old.all)
+    kinds = {kind_of_value(value) for value in old.values - new.all} | ({"name"} if old.assigned else set())
+    return any(kind_of_value(value) in kinds for value in (new.values | new.assigned) - old.all)
 
 
 def holds(old: Claim, new: Claim, names: frozenset[str]) -> bool:

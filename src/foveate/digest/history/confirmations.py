@@ -59,26 +59,26 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
     `own`: the statements of the user's message; `reply`: those of the reply; `proposed`: those of the reply before, if
     the user agreed to it.
     """
-    offers = [one for one in proposed if _PROPOSES.search(one.text) and _may_confirm(one)][-1:]
-    candidates = [one for one in reply[:_MOST] if _may_confirm(one)]
+    offers = [statement for statement in proposed if _PROPOSES.search(statement.text) and _may_confirm(statement)][-1:]
+    candidates = [statement for statement in reply[:_MOST] if _may_confirm(statement)]
     requests: list[_Request] = []
     if candidates:  # Most short replies only ask or thank.
-        requests = [_Request(one) for one in (*own, *offers) if one.text and one.kind != "goal"]
+        requests = [_Request(statement) for statement in (*own, *offers) if statement.text and statement.kind != "goal"]
     is_confirmed = False
-    for one in candidates if requests else ():
-        terms = terms_of(one.text)
+    for statement in candidates if requests else ():
+        terms = terms_of(statement.text)
         values = _plain(terms.values)
-        is_rule = bool(one.signs & Sign.BINDING)
+        is_rule = bool(statement.signs & Sign.BINDING)
         echoed = [old for old in requests if old.is_in(terms, values, is_rule=is_rule)]
         if not echoed:
             continue
-        one.confirms = own[0].turn if own else 0
+        statement.confirms = own[0].turn if own else 0
         if len(terms.topic) < _TOPIC:
             continue
         is_confirmed = True
-        _raise(one, age, may_bind=any(old.statement.kind == "rule" for old in echoed))
-        if one.signs & Sign.UPDATE or any(old.statement.signs & (Sign.CHANGE | Sign.UPDATE) for old in echoed):
-            one.signs |= Sign.CHANGE
+        _raise(statement, age, may_bind=any(old.statement.kind == "rule" for old in echoed))
+        if statement.signs & Sign.UPDATE or any(old.statement.signs & (Sign.CHANGE | Sign.UPDATE) for old in echoed):
+            statement.signs |= Sign.CHANGE
         for request in echoed:
             old = request.statement
             if old in offers or old.signs & Sign.QUESTION or not request.values <= values:
@@ -89,11 +89,11 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
                 and len(terms.topic) >= min(_WHOLE_TOPIC, len(request.terms.topic))
                 and request.is_said_by(terms)
             ):
-                one.weight = max(one.weight, old.weight)
+                statement.weight = max(statement.weight, old.weight)
                 old.text = ""
     if not is_confirmed:
-        for one in offers:
-            _raise(one, age, may_bind=False)
+        for statement in offers:
+            _raise(statement, age, may_bind=False)
     return is_confirmed
 
 

@@ -64,8 +64,8 @@ def contrast(old: Terms, new: Terms) -> Contrast:
     run_a, run_b = _run(old, a, gone), _run(new, b, come)
     if kind_of_value(a) in _NUMERIC:
         run_a, run_b = run_a & old.values, run_b & new.values  # "at most 8" and "at least 8"
-        run_a |= {one for one in gone if _is_further(old, one)}
-        run_b |= {one for one in come if _is_further(new, one)}
+        run_a |= {term for term in gone if _is_further(old, term)}
+        run_b |= {term for term in come if _is_further(new, term)}
     are_others = _are_other_ones(old, new, gone) or _are_other_ones(new, old, come)
     left, added = (gone - run_a) & old.values, (come - run_b) & new.values
     is_apart = are_others or bool(left and added) or any(g not in run_a and c not in run_b for g, c in aligned)
@@ -73,7 +73,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
     is_twofold = is_apart and (
         are_others
         or any(g not in run_a and c not in run_b for g, c in inside)
-        or not {shape_of_value(one) for one in left}.isdisjoint(shape_of_value(one) for one in added)
+        or not {shape_of_value(value) for value in left}.isdisjoint(shape_of_value(value) for value in added)
     )
     return Contrast(
         common,
@@ -108,15 +108,15 @@ def unit_of(terms: Terms, value: str) -> str:
     return next((term for term, other in terms.places.items() if other == place), "")
 
 
-def _is_further(terms: Terms, one: str) -> bool:
+def _is_further(terms: Terms, term: str) -> bool:
     """Return whether a term is a further part of a date: the hour after the day."""
-    if one not in terms.values or kind_of_value(one) not in _NUMERIC:
+    if term not in terms.values or kind_of_value(term) not in _NUMERIC:
         return False
-    return terms.links.get(one, ("", ""))[1] in _AT or shape_of_value(one) == "time"
+    return terms.links.get(term, ("", ""))[1] in _AT or shape_of_value(term) == "time"
 
 
-def _follows_link(terms: Terms, one: str) -> bool:
-    return one in terms.linked or one in terms.assigned
+def _follows_link(terms: Terms, term: str) -> bool:
+    return term in terms.linked or term in terms.assigned
 
 
 def _aligned(
@@ -148,7 +148,7 @@ def _first(
     if not gone or not come:
         return []
     g, c = next(iter(old.places)), next(iter(new.places))
-    is_free = g in gone and c in come and not any(g == one or c == other for one, other in pairs)
+    is_free = g in gone and c in come and not any(g == first or c == other for first, other in pairs)
     return [(g, c)] if is_free else []
 
 
@@ -171,7 +171,7 @@ def _value_pair(
     shapes = {c: shape_of_value(c) if c in new.values else "word" for c in come}
     for g in gone:
         shape = shape_of_value(g) if g in old.values else "word"
-        if shape == "word" and not _follows_link(old, g) and not any(g == one for one, _ in aligned):
+        if shape == "word" and not _follows_link(old, g) and not any(g == first for first, _ in aligned):
             continue
         for c, other in shapes.items():
             if other not in _FITTING[shape]:
@@ -190,7 +190,10 @@ def _value_pair(
     if best is None and len(sites) == 1:
         return aligned[0] if (aligned[0][0] in old.values) == (aligned[0][1] in new.values) else None
     if best is None and gone and come and not sites:
-        g, c = min(gone, key=lambda one: (old.places[one], one)), min(come, key=lambda one: (new.places[one], one))
+        g, c = (
+            min(gone, key=lambda term: (old.places[term], term)),
+            min(come, key=lambda term: (new.places[term], term)),
+        )
         if _run(old, g, gone) == gone and _run(new, c, come) == come:
             return g, c  # They differ in one place alone.
     return best
@@ -213,8 +216,8 @@ _FITTING = {
 def _run(terms: Terms, term: str, among: frozenset[str]) -> set[str]:
     """Return the terms that stand together with a term, such as the parts of a name."""
     run = {term}
-    before = {one: link[0] for one, link in terms.links.items() if _touch(terms, link[0], one)}
-    after = {one: other for other, one in before.items()}
+    before = {term: link[0] for term, link in terms.links.items() if _touch(terms, link[0], term)}
+    after = {term: other for other, term in before.items()}
     for step in (before, after):
         one = term
         while (one := step.get(one, "")) in among and one not in run:
@@ -246,14 +249,14 @@ def completed(old: Terms, new: Terms) -> Terms:
     rename = {pair.old: pair.new} if pair.old else {}
 
     def renamed(terms: frozenset[str], more: frozenset[str]) -> frozenset[str]:
-        return frozenset(rename.get(one, one) for one in terms) | more
+        return frozenset(rename.get(term, term) for term in terms) | more
 
-    places = {rename.get(one, one): place for one, place in old.places.items()}
+    places = {rename.get(term, term): place for term, place in old.places.items()}
     end = max(places.values(), default=0)
-    for one, place in new.places.items():
-        places.setdefault(one, end + place)
+    for term, place in new.places.items():
+        places.setdefault(term, end + place)
     links = {
-        rename.get(one, one): (rename.get(before, before), between) for one, (before, between) in old.links.items()
+        rename.get(term, term): (rename.get(before, before), between) for term, (before, between) in old.links.items()
     }
     return Terms(
         places,

@@ -44,11 +44,13 @@ class Holding(NamedTuple):
 def holding_among(statements: Sequence[Statement]) -> Holding:
     """Return those of these statements that bind, and those that give a value. Guesses and questions do neither."""
     known = [
-        one for one in statements if one.is_authoritative and one.speaker != "tool" and len(one.text) <= _LENGTH_MAX
+        statement
+        for statement in statements
+        if statement.is_authoritative and statement.speaker != "tool" and len(statement.text) <= _LENGTH_MAX
     ]
-    known = [one for one in known if not one.signs & (Sign.QUESTION | Sign.HEDGE | Sign.SMALL_TALK)]
-    rules = [one.text for one in known if one.kind != "said" and _BINDS.search(one.text)]
-    values = [one.text for one in known if _gives_value(one) and not _BINDS.search(one.text)]
+    known = [statement for statement in known if not statement.signs & (Sign.QUESTION | Sign.HEDGE | Sign.SMALL_TALK)]
+    rules = [statement.text for statement in known if statement.kind != "said" and _BINDS.search(statement.text)]
+    values = [statement.text for statement in known if _gives_value(statement) and not _BINDS.search(statement.text)]
     return Holding(rules, values)
 
 

@@ -44,17 +44,20 @@ def join(
     `pairs`: an older and a later statement each. `removed`: the statements that replace others, by the identity of
     those.
     """
-    places = {id(one): place for place, one in enumerate(statements) if one.text}
-    copies = {_key(one.text): one for one in statements}
+    places = {id(statement): place for place, statement in enumerate(statements) if statement.text}
+    copies = {_key(statement.text): statement for statement in statements}
     later: dict[int, Statement] = {}
     for old, new in pairs:
         while not new.text and id(new) in removed:
             new = removed[id(new)]
-        old, new = (one if id(one) in places else copies.get(_key(one.text), one) for one in (old, new))
+        old, new = (
+            statement if id(statement) in places else copies.get(_key(statement.text), statement)
+            for statement in (old, new)
+        )
         if places.get(id(old), len(places)) < places.get(id(new), -1):
             later[id(old)] = new
     gone: set[str] = set()
-    for old in [one for one in statements if id(one) in later]:
+    for old in [statement for statement in statements if id(statement) in later]:
         newest = later[id(old)]
         while id(newest) in later:
             newest = later[id(newest)]

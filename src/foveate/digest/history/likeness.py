@@ -95,11 +95,11 @@ class Likeness:
         if not is_same_item(old.text, new.text):
             return False
         label = label_of_item(old.text)
-        return all(self._count_beginning(one, label) == 1 for one in (old, new))
+        return all(self._count_beginning(claim, label) == 1 for claim in (old, new))
 
     def _count_beginning(self, claim: Claim, text: str) -> int:
         """Return how many sentences of a sentence's message begin with a text."""
-        return sum(one.text.startswith(text) for one in self.by_turn[self.statements[claim.owner].turn])
+        return sum(other.text.startswith(text) for other in self.by_turn[self.statements[claim.owner].turn])
 
     @staticmethod
     def _shares_enough(old: Terms, new: Terms) -> bool:
@@ -143,7 +143,9 @@ class Likeness:
             self._known.clear()
         key = id(old)
         if key not in self._known:
-            pairs = [(one, contrast(old.terms, one)) for one in new.variants if self._shares_enough(old.terms, one)]
+            pairs = [
+                (terms, contrast(old.terms, terms)) for terms in new.variants if self._shares_enough(old.terms, terms)
+            ]
             self._known[key] = [
                 (terms, difference)
                 for terms, difference in pairs
@@ -270,7 +272,9 @@ class Likeness:
         gone = difference.gone | {difference.old} - {""}
         dismissed = gone & (old.terms.values | old.terms.assigned | {difference.old})
         return len(self.terms_of_turn(later.turn)) <= SHORT_MESSAGE and any(
-            not dismissed.isdisjoint(one.terms.all) for one in self.by_turn[later.turn] if not one.signs & Sign.QUESTION
+            not dismissed.isdisjoint(other.terms.all)
+            for other in self.by_turn[later.turn]
+            if not other.signs & Sign.QUESTION
         )
 
     def terms_of_turn(self, turn: int) -> frozenset[str]:

@@ -119,8 +119,8 @@ class Reader:
             if self._length > 2 * self._held:
                 self._hold_heaviest()
         self.statements = self._without_copies()
-        for one, share in zip(self.statements, _shares_of_formulas(self.statements), strict=True):
-            one.weight *= share
+        for statement, share in zip(self.statements, _shares_of_formulas(self.statements), strict=True):
+            statement.weight *= share
         self.stale = self._settle()
         """The values that no longer hold."""
 
@@ -158,8 +158,8 @@ class Reader:
         """Add the statements of a line that shows a later one behind older ones."""
         earlier, _, later = line.removesuffix(")").partition(LATER)
         older = [
-            self._state(one, speaker, 0.5, "open" if kind and one.endswith("?") else kind)
-            for one in earlier.split(BETWEEN)
+            self._state(text, speaker, 0.5, "open" if kind and text.endswith("?") else kind)
+            for text in earlier.split(BETWEEN)
         ]
         self._links += pairwise((*older, self._state(later, speaker, 0.5, kind)))
 
@@ -307,16 +307,16 @@ class Reader:
         shares = _shares_of_formulas(statements)
         # Of those that alone exceed the room, one may be shown in part.
         weights = [
-            one.weight * share if len(one.text) <= self._room else 0.0
-            for one, share in zip(statements, shares, strict=True)
+            statement.weight * share if len(statement.text) <= self._room else 0.0
+            for statement, share in zip(statements, shares, strict=True)
         ]
         kept = _heaviest(statements, weights, self._held)
-        long = [place for place, one in enumerate(statements) if len(one.text) > self._room]
+        long = [place for place, statement in enumerate(statements) if len(statement.text) > self._room]
         kept = [place for place in kept if weights[place] > 0.0]
         self._least = weights[kept[-1]] if kept else 0.0
         kept += sorted(long, key=lambda place: -statements[place].weight)[:1]
         self.statements = [statements[place] for place in sorted(kept)]
-        self._length = sum(len(one.text) for one in self.statements if len(one.text) <= self._room)
+        self._length = sum(len(statement.text) for statement in self.statements if len(statement.text) <= self._room)
 
     def _without_light_paragraphs(self, text: str, speaker: Speaker) -> str:
         """Return the paragraphs of a text that may have a statement that counts, with what introduces them."""
@@ -340,42 +340,46 @@ class Reader:
         """Return the statements without repetitions, and without lists of values that were reported again."""
         newer = tuple(self._listed)
         return [
-            one
-            for one in without_copies(self.statements)
-            if one.text and not (one.speaker == "summary" and one.text.startswith(newer))
+            statement
+            for statement in without_copies(self.statements)
+            if statement.text and not (statement.speaker == "summary" and statement.text.startswith(newer))
         ]
 
     def _settle(self) -> frozenset[str]:
         """Remove statements that later ones replace. Returns the values that no longer hold."""
-        self.long = [one for one in self.statements if len(one.text) > self._room]
-        statements = [one for one in self.statements if len(one.text) <= self._room]
-        weights = [one.weight for one in statements]
+        self.long = [statement for statement in self.statements if len(statement.text) > self._room]
+        statements = [statement for statement in self.statements if len(statement.text) <= self._room]
+        weights = [statement.weight for statement in statements]
         kept = _heaviest(statements, weights, _SHOWN * max(self._room, 2_000))
         compared = _heaviest(statements, weights, max(_COMPARED_LEAST, _COMPARED * self._room))[: len(kept)]
-        self.statements = [statements[one] for one in sorted(kept)]
-        statements = [statements[one] for one in sorted(compared)]
+        self.statements = [statements[place] for place in sorted(kept)]
+        statements = [statements[place] for place in sorted(compared)]
         found = find_superseded(statements)
-        for one in found.goals:
-            statements[one].kind, statements[one].weight = "goal", 30.0
-        for one, text in found.texts.items():
-            self.gone.add(statements[one].text)
-            statements[one].text = text
+        for place in found.goals:
+            statements[place].kind, statements[place].weight = "goal", 30.0
+        for place, text in found.texts.items():
+            self.gone.add(statements[place].text)
+            statements[place].text = text
         self.gone |= found.items
-        for one, before in found.heirs.items():
-            new, old = statements[one], statements[before]
+        for place, before in found.heirs.items():
+            new, old = statements[place], statements[before]
             new.weight = max(new.weight, old.weight, _SETTLED)
             if old.speaker != "tool" and old.is_authoritative and old.kind not in ("asked", "said"):
                 new.kind = old.kind
             elif new.kind in ("asked", "said"):
                 new.kind = "value"
         removed = {id(statements[old]): statements[new] for old, new in found.removed.items()}
-        for one, before in found.together.items():
-            if statements[one].text and statements[before].text:
-                append(statements[before], statements[one])
-                removed[id(statements[one])] = statements[before]
+        for place, before in found.together.items():
+            if statements[place].text and statements[before].text:
+                append(statements[before], statements[place])
+                removed[id(statements[place])] = statements[before]
         followed = [(statements[old], statements[new]) for old, new in found.followed.items()]
         self.gone |= join(self.statements, [*self._links, *followed], removed)
-        self.statements = [one for one in self.statements if one.text and (one.speaker != "tool" or one.kind != "said")]
+        self.statements = [
+            statement
+            for statement in self.statements
+            if statement.text and (statement.speaker != "tool" or statement.kind != "said")
+        ]
         shown = " ".join(statement.shown for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
 
@@ -432,10 +436,10 @@ def _pieces(paragraph: str) -> list[str]:
 
 def _shares_of_formulas(statements: Sequence[Statement]) -> list[float]:
     """Return the share of its weight that each statement keeps. Those that begin like many others say little."""
-    begins = ["" if one.kind in ("goal", "rule") else _beginning_of(one.text) for one in statements]
+    begins = ["" if statement.kind in ("goal", "rule") else _beginning_of(statement.text) for statement in statements]
     times = Counter(begins)
     times[""] = 1
-    usual = [_USUAL if one.kind in ("asked", "said") else 2 * _USUAL for one in statements]
+    usual = [_USUAL if statement.kind in ("asked", "said") else 2 * _USUAL for statement in statements]
     return [min(1.0, most / times[begin]) for most, begin in zip(usual, begins, strict=True)]
 
 
@@ -448,9 +452,9 @@ def _beginning_of(text: str) -> str:
 def _heaviest(statements: Sequence[Statement], weights: Sequence[float], room: int) -> list[int]:
     """Return the indices of the heaviest statements that a room of `room` characters holds, the heaviest first."""
     kept: list[int] = []
-    for one in sorted(range(len(statements)), key=lambda one: -weights[one]):
-        room -= len(statements[one].text)
+    for place in sorted(range(len(statements)), key=lambda place: -weights[place]):
+        room -= len(statements[place].text)
         if room < 0:
             break
-        kept.append(one)
+        kept.append(place)
     return kept

@@ -215,9 +215,9 @@ class _Search:
             for number in posted[-_POSTED:]:
                 shared[number] += rarity(len(posted))
         ranked = sorted(shared, key=lambda number: (-shared[number], -number))[: 2 * _COMPARED]
-        older = [one for one in map(self.claims.__getitem__, ranked) if not one.is_gone]
-        alike = [one for one in older if self._may_compare(claim, one)][:_COMPARED]
-        return sorted(alike, key=lambda one: -one.number)
+        older = [old for old in map(self.claims.__getitem__, ranked) if not old.is_gone]
+        alike = [old for old in older if self._may_compare(claim, old)][:_COMPARED]
+        return sorted(alike, key=lambda old: -old.number)
 
     def _may_compare(self, new: Claim, old: Claim) -> bool:
         """Return whether a sentence may be a newer version of another one, by where both stand."""
@@ -360,13 +360,13 @@ class _Search:
         shapes = {shape_of_value(value) for value in new}
         near = [old for old in self.claims[-_BACK:] if self._is_near(old, claim) and topic <= old.terms.all]
         for old in reversed(near):
-            values = {one for one in old.terms.values - new if shape_of_value(one) in shapes}
-            narrows = {one for one in main.qualifying - old.terms.all if kind_of_value(one) == "name"}
+            values = {value for value in old.terms.values - new if shape_of_value(value) in shapes}
+            narrows = {term for term in main.qualifying - old.terms.all if kind_of_value(term) == "name"}
             if (old.denies and not claim.denies) or (narrows and len(main.all) > 1):
                 continue
             if values and not new & old.terms.all and (not named or named & old.terms.all):
-                same = [one for one in near if values & one.terms.values and self._may_replace(claim, one)]
-                same = [one for one in same if one is old or self._is_echo(one, old)]
+                same = [other for other in near if values & other.terms.values and self._may_replace(claim, other)]
+                same = [other for other in same if other is old or self._is_echo(other, old)]
                 if not same:  # Only questions have the value, and a correction replaces none.
                     continue
                 for other in same:
@@ -409,9 +409,9 @@ class _Search:
             earlier = self.statements[old.owner]
             if earlier.speaker != statement.speaker or old.is_gone or old.owner == claim.owner:
                 continue
-            kinds = {kind_of_value(one) for one in old.terms.values}
+            kinds = {kind_of_value(value) for value in old.terms.values}
             values = claim.terms.values
-            if old in older or not values or any(kind_of_value(one) in kinds for one in values):
+            if old in older or not values or any(kind_of_value(value) in kinds for value in values):
                 self._replace(old, claim)
             return
 
@@ -421,9 +421,11 @@ class _Search:
         is_said = bool(statement.turn) and statement.speaker != "assistant" and not statement.confirms
         if not claim.signs & Sign.CHANGE or not is_said:
             return  # The summary before has settled its own statements.
-        goals = [one for one in (self.claims[number] for number in self.current_goals) if not one.is_gone]
+        goals = [goal for goal in (self.claims[number] for number in self.current_goals) if not goal.is_gone]
         terms = claim.terms
-        shares = [self.likeness.share(one.terms, terms, contrast(one.terms, terms)) for one in goals if one in older]
+        shares = [
+            self.likeness.share(goal.terms, terms, contrast(goal.terms, terms)) for goal in goals if goal in older
+        ]
         speaks_of_it = bool(claim.signs & Sign.GOAL) and max(shares, default=0.0) >= _GOAL_SCORE
         if goals and (claim.owner in self.goals or speaks_of_it or is_new_goal(statement.text)):
             for goal in goals:
@@ -432,7 +434,7 @@ class _Search:
 
     def _main_goal(self) -> int | None:
         """Return the index of the statement that says what all is about: the first of the current goal."""
-        return next((one.owner for one in map(self.claims.__getitem__, self.current_goals) if not one.is_gone), None)
+        return next((goal.owner for goal in map(self.claims.__getitem__, self.current_goals) if not goal.is_gone), None)
 
     def _replace(self, old: Claim, new: Claim) -> None:
         """Mark a sentence as replaced, and older ones that repeat its value.
@@ -464,11 +466,16 @@ class _Search:
         self.values |= values
         about = old.all | new.terms.all
         for value in values:
-            for one in map(self.claims.__getitem__, self.posted.get(value, ())[-most:]):
-                topic = one.terms.topic
+            for claim in map(self.claims.__getitem__, self.posted.get(value, ())[-most:]):
+                topic = claim.terms.topic
                 is_about = bool(topic) and 2 * len(topic & about) >= len(topic)
-                if not one.is_gone and is_about and self._may_replace(new, one) and not contrast(one.terms, old).old:
-                    self._outdate(one, values & one.terms.values, new)
+                if (
+                    not claim.is_gone
+                    and is_about
+                    and self._may_replace(new, claim)
+                    and not contrast(claim.terms, old).old
+                ):
+                    self._outdate(claim, values & claim.terms.values, new)
 
     def _outdate(self, claim: Claim, values: frozenset[str], new: Claim) -> None:
         """Mark values of a sentence as replaced. A sentence without another value goes, and any of the model."""

@@ -169,9 +169,9 @@ class Versions:
         best = 0.0
         for a in old.variants:
             names = [
-                one
-                for one in _names_among(a.all, a, new.terms)
-                if self._likeness.is_rare(one) and shape_of_value(one) != "name"
+                name
+                for name in _names_among(a.all, a, new.terms)
+                if self._likeness.is_rare(name) and shape_of_value(name) != "name"
             ]
             if not names or len(a.all & new.terms.all) < _LABELLED:
                 continue
@@ -185,7 +185,7 @@ class Versions:
         """Return how likely a sentence says something new about the same named thing."""
         best = 0.0
         for a, b in _clauses(old, new) if _names_among(old.terms.all, old.terms, new.terms) else ():
-            names = [one for one in _names_among(a.subject & b.subject, a, b) if self._likeness.is_rare(one)]
+            names = [name for name in _names_among(a.subject & b.subject, a, b) if self._likeness.is_rare(name)]
             if names and len(a.subject & b.subject) > 1 and _have_one_subject(a, b):
                 difference = contrast(a, b)
                 if self._likeness.containment(difference) >= _SUBJECT and not difference.is_twofold:
@@ -226,7 +226,7 @@ class Versions:
             return True
         turn = self._statements[new.owner].turn
         return len(self._likeness.terms_of_turn(turn)) <= SHORT_MESSAGE and any(
-            one.signs & Sign.CHANGE for one in self._likeness.by_turn[turn]
+            claim.signs & Sign.CHANGE for claim in self._likeness.by_turn[turn]
         )
 
     def _is_spoken(self, later: Statement, earlier: Statement) -> bool:
@@ -257,16 +257,16 @@ def _beginning(text: str) -> str:
 
 def _names_among(terms: Sequence[str] | frozenset[str], old: Terms, new: Terms) -> list[str]:
     """Return those of these terms that are names in both clauses."""
-    return [one for one in terms if one in old.values and one in new.values and kind_of_value(one) == "name"]
+    return [term for term in terms if term in old.values and term in new.values and kind_of_value(term) == "name"]
 
 
 def _gives_other(old: Terms, new: Terms) -> bool:
     """Return whether a clause gives a value of the shape of one that an older clause has."""
-    shapes = {shape_of_value(one) for one in old.values - new.all}
+    shapes = {shape_of_value(value) for value in old.values - new.all}
     repeated = old.values & new.values
     if len(repeated) < len(old.all & new.all):  # "14 days is too short for the logs, 30"
-        shapes |= {shape for one in repeated if (shape := shape_of_value(one)) != "name"}
-    return any(shape_of_value(one) in shapes for one in new.values - old.all)
+        shapes |= {shape for value in repeated if (shape := shape_of_value(value)) != "name"}
+    return any(shape_of_value(value) in shapes for value in new.values - old.all)
 
 
 def _is_unsited_name(difference: Contrast, old: Terms, new: Terms) -> bool:
@@ -278,8 +278,8 @@ def _is_unsited_name(difference: Contrast, old: Terms, new: Terms) -> bool:
 
 def _count_things(common: frozenset[str], terms: Terms) -> int:
     """Return how many things common terms of a clause name: the words of one name are one thing."""
-    names = [one for one in common if one in terms.values and kind_of_value(one) == "name"]
-    return len(common) - sum(terms.links[one][0] in common and not terms.links[one][1] for one in names)
+    names = [term for term in common if term in terms.values and kind_of_value(term) == "name"]
+    return len(common) - sum(terms.links[name][0] in common and not terms.links[name][1] for name in names)
 
 
 def _are_about_two_things(old: Terms, new: Terms) -> bool:
@@ -332,7 +332,7 @@ def _name_things_outside(old: Terms, a: Terms, new: Terms, b: Terms) -> bool:
 def _name_others(difference: Contrast, old: Terms, new: Terms) -> bool:
     """Return whether each of two clauses has a name of its own besides the value in which they differ."""
     own = difference.gone & old.values, difference.come & new.values
-    return all(any(kind_of_value(one) == "name" for one in values) for values in own)
+    return all(any(kind_of_value(value) == "name" for value in values) for values in own)
 
 
 def _have_one_subject(old: Terms, new: Terms) -> bool:

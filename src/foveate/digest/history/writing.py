@@ -76,7 +76,7 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
                 continue
             if call is not None:
                 answered.setdefault(call, len(message.text))
-            selection.add((one for one in _lines_of(message) if one.text not in reader.gone), selection.left)
+            selection.add((line for line in _lines_of(message) if line.text not in reader.gone), selection.left)
             if selection.left <= room // 50:
                 break
         selection.add(lines.cut(selection.left), selection.left)
@@ -89,9 +89,10 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
 def find_holding(messages: Sequence[Message], previous: str) -> Holding:
     """Return the rules and values that hold, as `holding_statements` describes them."""
     spoken = [
-        one
-        for before, one in pairwise((None, *messages))
-        if one is not None and (one.role in ("system", "developer") or is_from_user(one, before) or is_summary(one))
+        message
+        for before, message in pairwise((None, *messages))
+        if message is not None
+        and (message.role in ("system", "developer") or is_from_user(message, before) or is_summary(message))
     ]
     return holding_among(Reader(spoken, _HOLDING, previous, None).statements)
 
@@ -113,10 +114,14 @@ class _Lines:
     def select(self, room: int) -> Selection:
         """Return the lines for a room of `room` characters, in which names have their share."""
         selection = Selection(room)
-        statements = [one for one in self._reader.statements if one.speaker != "tool" and not _is_exclamation(one)]
+        statements = [
+            statement
+            for statement in self._reader.statements
+            if statement.speaker != "tool" and not _is_exclamation(statement)
+        ]
         lines = [self._line(statement) for statement in statements]
-        vital = [line for line, one in zip(lines, statements, strict=True) if _is_vital(one)]
-        goal = next((line for line, one in zip(lines, statements, strict=True) if one.kind == "goal"), None)
+        vital = [line for line, statement in zip(lines, statements, strict=True) if _is_vital(statement)]
+        goal = next((line for line, statement in zip(lines, statements, strict=True) if statement.kind == "goal"), None)
         if goal is not None and len(goal.text) <= room * _MAIN_GOAL:
             selection.add([goal], room)
         selection.add([line for line in vital if line.title == RULES], int(room * _RULES))
@@ -129,7 +134,7 @@ class _Lines:
             selection.add(chosen, min(int(room * share), most))
             if title == ERRORS:
                 selection.add(self._last_lines(), min(int(room * _LAST), for_lines - (room - selection.left)))
-                others = [line for line, one in zip(lines, statements, strict=True) if not _is_vital(one)]
+                others = [line for line, statement in zip(lines, statements, strict=True) if not _is_vital(statement)]
                 selection.add(others, min(int(room * _ASSISTANT), for_lines - (room - selection.left)))
         selection.add([*lines, *steps], for_lines - (room - selection.left))
         self.rest = [*lines, *steps]
@@ -137,7 +142,7 @@ class _Lines:
 
     def cut(self, room: int) -> list[Line]:
         """Return the beginning of the heaviest line that alone exceeds the room of the digest, if there is one."""
-        lines = [self._line(one) for one in self._reader.long]
+        lines = [self._line(statement) for statement in self._reader.long]
         lines += [line for line in self.rest if len(line.text) > self._room]
         if room < 2 * _ROW or not lines:
             return []
@@ -151,7 +156,10 @@ class _Lines:
         return Line(title, text, weight, statement.position, statement.is_authoritative)
 
     def _step_lines(self) -> list[Line]:
-        lines = [*self._reader.copied, *(self._line(one) for one in self._reader.statements if one.speaker == "tool")]
+        lines = [
+            *self._reader.copied,
+            *(self._line(statement) for statement in self._reader.statements if statement.speaker == "tool"),
+        ]
         found = [
             (ERRORS, self._steps.errors.items()),
             (DONE, self._steps.done()),
@@ -168,12 +176,14 @@ class _Lines:
 
     def _last_lines(self) -> list[Line]:
         """Return the last statements of the last answer in one line, as many as have room."""
-        statements = [one for one in split_statements(self._reader.answer) if one not in self._reader.gone]
+        statements = [text for text in split_statements(self._reader.answer) if text not in self._reader.gone]
         text, room = "", int(self._room * _LAST) - len(LAST) - 6
         while statements and len(statements[-1]) + len(text) < room:
             text = f"{statements.pop()} {text}".rstrip()
         return (
-            [Line(LAST, text, 1.0, 0, False)] if text else [Line(LAST, one, 1.0, 0) for one in self._reader.last_before]
+            [Line(LAST, text, 1.0, 0, False)]
+            if text
+            else [Line(LAST, line, 1.0, 0) for line in self._reader.last_before]
         )
 
     def _hits(self, line: str) -> int:
