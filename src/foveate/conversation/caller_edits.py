@@ -14,7 +14,7 @@ __all__ = ["edits_between"]
 _REASON = "the caller's list has other content here"
 
 
-def edits_between(id: str, stored: Message, wanted: Message, before: Sequence[int] = ()) -> list[Edit] | None:
+def edits_between(id: str, stored: Message, wanted: Message, before: Sequence[int]) -> list[Edit] | None:
     """Return the edits after which the stored message says what `wanted` says; None if edits cannot express it.
 
     `before`: numbers of earlier edits of this kind, which are cancelled. An edit keeps the role, the calls and the call

@@ -261,10 +261,10 @@ class Editor:
         loader, past = self._state.loader, self._state.empty()
         kept: dict[int, Set[int]] = {}
         for record in records:
-            made = [number for number, _ in record.numbered() if number in numbers]
-            if made:
+            wanted = [number for number, _ in record.numbered() if number in numbers]
+            if wanted:
                 loader.fold_up_to(past, record.position, record.last)
-                kept.update((number, past.holes_of(number)) for number in made)
+                kept.update((number, past.holes_of(number)) for number in wanted)
         return kept
 
     def undo_newest(self) -> Record:

@@ -203,7 +203,7 @@ def _declaration(node: Any, rows: Sequence[str], rank: int, depth: int) -> Decla
 
 
 def _is_function(node: Any) -> bool:
-    """Whether a declaration of a variable holds a function."""
+    """Return whether a declaration of a variable holds a function."""
     for child in node.named_children:
         value = child.child_by_field_name("value")
         if value is not None and value.type in _VALUES:

@@ -122,7 +122,7 @@ _VALUES = 0.7
 
 
 def _is_setting(row: str) -> bool:
-    """Whether a line is a pair whose key is one word: `step 3: loaded` is output."""
+    """Return whether a line is a pair whose key is one word: `step 3: loaded` is output."""
     pair = split_pair(row)
     return pair is not None and (" " not in pair[0] or pair[0].endswith("}"))
 
@@ -138,7 +138,7 @@ def _are_values(sample: Sequence[str]) -> bool:
 
 
 def _is_match(line: str) -> bool:
-    """Whether a search found the line: it begins with a path, and with `:` or `-`."""
+    """Return whether a search found the line: it begins with a path, and with `:` or `-`."""
     return (":" in line or "-" in line) and bool(_MATCH.match(line) or UNNUMBERED.match(line))
 
 

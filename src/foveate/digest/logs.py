@@ -72,12 +72,12 @@ def failure_signs(text: str) -> tuple[str, ...]:
 
 
 def reports_failure(line: str, signs: Sequence[str]) -> bool:
-    """Whether a line reports a failure. `signs`: the `failure_signs` of its text."""
+    """Return whether a line reports a failure. `signs`: the `failure_signs` of its text."""
     return (line[:1] in "Ee" or has_one(_lowered(line), signs)) and _BAD.search(line) is not None
 
 
 def sums_up(line: str) -> bool:
-    """Whether a line sums up: it has a count of tests or errors, or begins with a word such as Total."""
+    """Return whether a line sums up: it has a count of tests or errors, or begins with a word such as Total."""
     return _TOTAL.match(line) is not None or _COUNT.search(line) is not None
 
 

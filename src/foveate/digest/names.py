@@ -82,7 +82,7 @@ def _name_in(run: str) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Whether this is an identifier rather than a word, without `./-_#@` at its ends."""
+    """Return whether this is an identifier rather than a word, without `./-_#@` at its ends."""
     if len(name) < _LEAST or _TELLING.search(name):
         return len(name) >= _LEAST
     # Scripts without capital letters have no mixed case.

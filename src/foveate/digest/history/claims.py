@@ -152,13 +152,13 @@ def sets_item(item: Claim, claim: Claim) -> bool:
     if missing and (len(missing) > 1 or len(item.key) <= _KEY or not item.key & terms.values):
         return False
     new = {term for term in terms.places if term not in item.terms.all}
-    given = {
+    values = {
         term for term in new if term in terms.assigned or term in terms.linked or _link(terms, term) in ("to", "=")
     }
-    is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(term in terms.assigned for term in given)
+    is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(term in terms.assigned for term in values)
     shapes = {shape_of_value(value) for value in item.terms.values - item.key}
-    is_fit = shapes <= _WORDS or not shapes.isdisjoint(map(shape_of_value, given))
-    return bool(given and is_change and is_fit)
+    is_fit = shapes <= _WORDS or not shapes.isdisjoint(map(shape_of_value, values))
+    return bool(values and is_change and is_fit)
 
 
 _NOMINAL = re.compile(

@@ -24,15 +24,15 @@ _LAUNCHES = re.compile(r"Launching skill: [\w.:/-]+\s*\Z")
 """The result after which Claude Code sends the text of a skill, or of a command, that the model asked for."""
 
 
-def is_from_user(message: Message, before: Message | None = None) -> bool:
-    """Whether a user wrote this message. `before`: the message before it."""
+def is_from_user(message: Message, before: Message | None) -> bool:
+    """Return whether a user wrote this message. `before`: the message before it."""
     if message.role != "user" or message.name in _OTHERS or message.text.startswith(_BEGINNINGS):
         return False
     return before is None or before.role != "tool" or not _LAUNCHES.match(before.text)
 
 
 def is_summary(message: Message) -> bool:
-    """Whether this message is a summary of several others."""
+    """Return whether this message is a summary of several others."""
     return message.role == "user" and message.name == "summary"
 
 
