@@ -73,6 +73,28 @@ def test_public_names_and_fields_have_docstrings():
     assert list(api.undocumented()) == []
 
 
+CONSTRUCTORS = {"foveate.conversation.session.Session", "foveate.conversation.sync.Reopen"}
+"""Arguments of the constructors of `Conversation`, `Journal` and `Privacy`, which only `open_conversation` calls."""
+
+
+def test_types_in_public_signatures_have_public_names():
+    """Else a program cannot name the type of a value that it has, and the reference does not describe it."""
+    pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
+    api = importlib.import_module("api")
+    assert [(where, kind) for where, kind in api.unexported() if kind not in CONSTRUCTORS] == []
+
+
+def test_a_type_without_a_public_name_is_reported(monkeypatch):
+    pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
+    api = importlib.import_module("api")
+    fewer = {path: place for path, place in api.places().items() if place.name not in ("Record", "Urgency")}
+    monkeypatch.setattr(api, "places", lambda: fewer)
+    found = set(api.unexported())
+    assert ("foveate.ports.Store.commit(record)", "foveate.core.edits.Record") in found
+    assert ("foveate.ports.Store.records()", "foveate.core.edits.Record") in found
+    assert ("foveate.summarizers.NeedsSummary.when", "foveate.core.summaries.Urgency") in found
+
+
 def test_reference_covers_the_public_names():
     pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
     api = importlib.import_module("api")

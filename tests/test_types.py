@@ -30,10 +30,14 @@ from foveate import (
     open_conversation,
     open_model,
     open_store,
+    types,
 )
+from foveate.agents import AgentRun, AgentRunStep, Approve, RunTotal, SubAgent, ToolSource
 from foveate.digest import Digest, digest
+from foveate.edits import Record
 from foveate.errors import BadSetting
 from foveate.inspector import Access
+from foveate.ops.retention import RetentionReport
 from foveate.ports import (
     Changes,
     Database,
@@ -43,6 +47,7 @@ from foveate.ports import (
     Model,
     StoredMessage,
     StreamEnd,
+    SyncModel,
     TokenCounter,
     complete,
 )
@@ -109,7 +114,7 @@ class OwnStore:
     def changes(self, head: Head) -> Changes:
         return self._inner.changes(head)
 
-    def commit(self, head: Head, record: foveate.core.edits.Record, record_id: str) -> Head:
+    def commit(self, head: Head, record: Record, record_id: str) -> Head:
         return self._inner.commit(head, record, record_id)
 
     def messages(self, head: Head, first: int, last: int) -> list[StoredMessage]:
@@ -121,7 +126,7 @@ class OwnStore:
     def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
         return self._inner.locate(head, ids)
 
-    def records(self, head: Head, after: int = 0) -> list[tuple[str, foveate.core.edits.Record]]:
+    def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
         return self._inner.records(head, after)
 
     def fork(self, head: Head, name: str, position: int, number: int) -> Head:
@@ -231,18 +236,66 @@ def test_a_function_becomes_a_plugin_with_options_in_one_call() -> None:
 
 
 def test_every_asynchronous_model_is_awaited() -> None:
-    async def ask() -> list[object]:
+    async def ask() -> object:
         model = open_model("demo", asynchronous=True)
         body = {"messages": [{"role": "user", "content": "hi"}]}
         reply = await model.complete(body)
-        pieces = [piece async for piece in model.stream(body)]
+        pieces = [assert_type(piece, Delta | StreamEnd) async for piece in model.stream(body)]
         texts = "".join(piece.text for piece in pieces if isinstance(piece, Delta))
         end = pieces[-1]
         assert isinstance(end, StreamEnd)
         assert texts == reply["choices"][0]["message"]["content"]
-        return [await model.close()]
+        await model.close()
+        return reply
 
-    assert asyncio.run(ask()) == [None]
+    assert asyncio.run(ask())
+
+
+def test_a_model_that_is_called_streams_pieces_and_can_be_stopped() -> None:
+    model = open_model("demo")
+    assert_type(model, SyncModel)
+    stream = model.stream({"messages": [{"role": "user", "content": "hi"}]})
+    assert isinstance(assert_type(next(stream), Delta | StreamEnd), Delta)
+    stream.close()
+    model.close()
+
+
+# -------------------------------------------------------------------------------------------------- annotated variables
+
+
+def test_values_that_calls_return_have_types_with_public_names() -> None:
+    with open_conversation("a", window=WINDOW) as chat:
+        chat.append("words " * 1_000)
+        journal: types.Journal = chat.journal
+        privacy: types.Privacy = chat.privacy
+        needs: types.Needs = chat.needs
+        items: types.RequestItems = chat.request_items(chat.prepare())
+        pins: list[types.PinnedPart] = [pin for entry in chat.view for pin in entry.pins]
+        kinds: set[types.EntryKind] = {entry.kind for entry in chat.view}
+        tokens: Mapping[types.ContextKind, int] = chat.context().kinds
+        stops: list[types.Stop | None] = [message.stamp.stop for message in chat.history()]
+        events: list[types.EventKind] = [event.kind for event in journal.events()]
+        requests: tuple[types.OpenRequest, ...] = chat.plan().open_requests
+        records: list[Record] = journal.records()
+        report: RetentionReport = privacy.apply_retention({"all": "30 days"}, dry_run=True)
+    assert (bool(needs), len(items.items), pins, kinds, stops) == (False, 1, [], {"message"}, [None])
+    assert (tokens["user"] > 900, events, requests, report.messages) == (True, ["message-added"], (), 0)
+    assert [record.edits for record in records if record.edits] == []
+
+
+def test_runs_of_an_agent_have_types_with_public_names() -> None:
+    def approve(call: foveate.ToolCall) -> bool:
+        return call.name == "search"
+
+    tools: Sequence[foveate.Tool | ToolSource] = [SearchTool()]
+    decide: Approve = approve
+    with ChatAgent("demo", tools=tools, approve=decide) as agent:
+        outcome = agent.send("hi")
+        run: AgentRun = outcome.run
+        total: RunTotal = outcome.total
+        steps: list[AgentRunStep] = agent.conversation.journal.steps(run.id)
+        inner: list[SubAgent] = [agent]
+    assert (total.turns, [step.kind for step in steps], len(inner)) == (run.turns, ["model"], 1)
 
 
 # -------------------------------------------------------------------------------------------------------- module names

@@ -2,6 +2,36 @@
 
 from __future__ import annotations
 
-from .core.edits import Bill, Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from .core.edits import (
+    Bill,
+    Edit,
+    Hide,
+    Path,
+    Pin,
+    Record,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    SummaryRole,
+    Target,
+    Task,
+    Unpin,
+)
 
-__all__ = ["Bill", "Edit", "Hide", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Task", "Unpin"]
+__all__ = [
+    "Bill",
+    "Edit",
+    "Hide",
+    "Path",
+    "Pin",
+    "Record",
+    "Replace",
+    "Restore",
+    "Span",
+    "Summarize",
+    "SummaryRole",
+    "Target",
+    "Task",
+    "Unpin",
+]

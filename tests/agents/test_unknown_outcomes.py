@@ -11,7 +11,7 @@ import pytest
 from foveate import BadInput, ChatAgent, LoopAgent, tool
 from foveate.agents import OutcomeUnknown, ToolAnswered
 from foveate.agents.concurrency import ThreadBatch
-from foveate.core.messages import State, Text, ToolResult
+from foveate.core.messages import ResultState, Text, ToolResult
 from foveate.errors import StoreError
 from foveate.stores.memory import MemoryStore
 from foveate.testing import Failure, ProviderError, ScriptedModel, StoppedReply, call, calls
@@ -31,7 +31,7 @@ def pay(done: list[str]) -> Any:
     return pay
 
 
-def states(chat: Any) -> list[tuple[State, str]]:
+def states(chat: Any) -> list[tuple[ResultState, str]]:
     return [(row.message.result.state, row.message.result.text) for row in chat.history() if row.message.result]
 
 
@@ -204,7 +204,7 @@ def test_resuming_a_cancelled_run_repeats_no_call():
     """The task is cancelled while a tool runs."""
     done: list[str] = []
 
-    async def play() -> list[tuple[State, str]]:
+    async def play() -> list[tuple[ResultState, str]]:
         began = asyncio.Event()
 
         @tool

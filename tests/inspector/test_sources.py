@@ -11,7 +11,7 @@ from clients import client_of
 
 from foveate import open_conversation
 from foveate.errors import NoSuchConversation, StoreError
-from foveate.inspector import build_app
+from foveate.inspector.app import app_with
 from foveate.inspector.recorded import ClientSource, RecordingSource
 from foveate.inspector.sources import Preparing, StoreSource, by_key
 from foveate.open import open_store
@@ -74,7 +74,7 @@ def test_session_is_replayed_with_the_window_of_its_model(projects):
 def test_session_that_cannot_be_read_says_why_each_time(projects):
     """Regression: from the second time on, and if reading took long, the page wrote that there is no such session."""
     (projects / "-home-ann-shop" / "bad.jsonl").write_text("garbage\n")
-    with client_of(build_app(sources=[ClientSource("claude-code", projects)])) as client:
+    with client_of(app_with(sources=[ClientSource("claude-code", projects)])) as client:
         pages = [client.get("/c/claude-code/-home-ann-shop~2Fbad") for _ in range(3)]
     assert [page.status_code for page in pages] == [400] * 3
     assert all("text that is not JSON" in page.text for page in pages)
@@ -111,7 +111,7 @@ def test_long_replay_reports_its_progress(projects, monkeypatch):
     with pytest.raises(Preparing), source.open("-home-ann-shop/shop-session"):
         pass
     source.close()
-    with client_of(build_app(sources=[source])) as client:
+    with client_of(app_with(sources=[source])) as client:
         answer = client.get("/c/claude-code/-home-ann-shop~2Fshop-session")
         assert answer.status_code in (200, 202)
 
@@ -119,7 +119,7 @@ def test_long_replay_reports_its_progress(projects, monkeypatch):
 def test_script_gets_no_page_while_a_recording_is_read(projects, monkeypatch):
     """It would put the page of the progress among the rows of the conversation."""
     monkeypatch.setattr("foveate.inspector.recorded.RecordingSource.open", _preparing)
-    with client_of(build_app(sources=[ClientSource("claude-code", projects)])) as client:
+    with client_of(app_with(sources=[ClientSource("claude-code", projects)])) as client:
         answer = client.get("/c/claude-code/shop/rows", headers={"x-part": "1"})
     assert (answer.status_code, answer.text) == (503, "shop is being read. Try again in a moment.")
 
@@ -147,7 +147,7 @@ def test_recording_is_named_by_its_path(tmp_path):
     source = RecordingSource([path], policy="none", window=50_000)
     with source.open(str(path)) as chat:
         assert (len(chat), chat.budget.window, chat.name) == (2, 50_000, "a session")
-    with client_of(build_app(sources=[source])) as client:
+    with client_of(app_with(sources=[source])) as client:
         assert client.get("/").text.count(">a session.jsonl<") == 1
         assert client.get("/c/recordings/" + str(path).replace("/", "~2F").replace(" ", "~20")).status_code == 200
 
@@ -227,7 +227,7 @@ def test_text_without_a_form_in_utf_8_is_shown_with_question_marks(tmp_path):
     path = tmp_path / os.fsdecode(b"half\xff.jsonl")
     path.write_text(session("/home/ann", "Hello \ud83d"))
     source = ClientSource("claude-code", tmp_path)
-    with client_of(build_app(sources=[source])) as client:
+    with client_of(app_with(sources=[source])) as client:
         assert ">half?<" in client.get("/").text
         assert client.get("/c/claude-code/half~ED~B3~BF").status_code == 200
 

@@ -268,6 +268,46 @@ def undocumented() -> Iterable[str]:
                     yield f"{where}.{member.name}"
 
 
+def unexported() -> Iterator[tuple[str, str]]:
+    """Yield each place in a public signature that names a type of foveate without a public name, with that type.
+
+    A signature is: the parameters and the result of a function, the fields and methods of a class, the value of an
+    alias. The bases of a class are left out: its own page describes what it inherits.
+    """
+    for place in places().values():
+        for where, annotation in _annotations(place.described, f"{place.page}.{place.name}"):
+            for path in _types_in(annotation):
+                if path not in places():
+                    yield where, path
+
+
+def _annotations(thing: griffe.Object, where: str) -> Iterator[tuple[str, str | griffe.Expr | None]]:
+    """Yield the annotations of a name and of its members, and the value of an alias, each with its place."""
+    match thing:
+        case griffe.Function():
+            for function in (thing, *(thing.overloads or ())):
+                yield from ((f"{where}({parameter.name})", parameter.annotation) for parameter in function.parameters)
+                yield f"{where}()", function.returns
+        case griffe.Class():
+            for name, member in thing.all_members.items():
+                if not name.startswith("_") or name.endswith("__"):
+                    target = member.final_target if isinstance(member, griffe.Alias) else member
+                    yield from _annotations(target, f"{where}.{name}")
+        case griffe.Attribute():
+            yield where, thing.annotation
+            if thing.parent is not None and thing.parent.is_module and not thing.name.isupper():
+                yield where, thing.value
+
+
+def _types_in(annotation: str | griffe.Expr | None) -> Iterator[str]:
+    """Yield the paths of the types of foveate in an annotation, but for type variables."""
+    for name in annotation.iterate(flat=True) if isinstance(annotation, griffe.Expr) else ():
+        if isinstance(name, griffe.ExprName) and name.canonical_path.startswith("foveate."):
+            thing = package()[name.canonical_path.removeprefix("foveate.")]
+            if not str(getattr(thing, "value", "")).startswith("TypeVar("):
+                yield canonical(thing)
+
+
 def _explains_itself(owner: griffe.Class, member: griffe.Object) -> bool:
     """A copy of a documented method, such as the awaitable twin of a synchronous one, needs no docstring."""
     return isinstance(member, griffe.Attribute) and str(member.value or "").startswith(("_awaited(", "_plain("))

@@ -10,10 +10,14 @@ from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
     from ..core.catalog import Action, Binding, Prompt
+    from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, StepState
     from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
     from .builder import AgentBuilder
+    from .config import Closable
     from .events import (
         AgentEvent,
+        LifecycleKind,
+        LifecycleListener,
         MessageLifecycleEvent,
         ModelReplied,
         Outcome,
@@ -25,17 +29,23 @@ if _typing.TYPE_CHECKING:
         ToolCalled,
         ViewChanged,
     )
-    from .limits import Limits
+    from .limits import Limits, RunTotal
     from .loop_agent import AsyncLoopAgent, LoopAgent
     from .plugins import Todo, TodoList, WorkingDirectory
-    from .tools import OutcomeUnknown, Tool, ToolFailed, tool
+    from .sub_agents import SubAgent
+    from .tool_calls import Approve
+    from .tools import Invokable, OutcomeUnknown, Tool, ToolFailed, ToolSource, tool
 
 _MODULES = {
     "..core.catalog": ("Action", "Binding", "Prompt"),
+    "..core.runs": ("AgentRun", "AgentRunStep", "RunState", "StepKind", "StepState"),
     ".agent": ("AsyncChatAgent", "AsyncReActAgent", "ChatAgent", "ReActAgent"),
     ".builder": ("AgentBuilder",),
+    ".config": ("Closable",),
     ".events": (
         "AgentEvent",
+        "LifecycleKind",
+        "LifecycleListener",
         "MessageLifecycleEvent",
         "ModelReplied",
         "Outcome",
@@ -47,10 +57,12 @@ _MODULES = {
         "ToolCalled",
         "ViewChanged",
     ),
-    ".limits": ("Limits",),
+    ".limits": ("Limits", "RunTotal"),
     ".loop_agent": ("AsyncLoopAgent", "LoopAgent"),
     ".plugins": ("Todo", "TodoList", "WorkingDirectory"),
-    ".tools": ("OutcomeUnknown", "Tool", "ToolFailed", "tool"),
+    ".sub_agents": ("SubAgent",),
+    ".tool_calls": ("Approve",),
+    ".tools": ("Invokable", "OutcomeUnknown", "Tool", "ToolFailed", "ToolSource", "tool"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -58,11 +70,18 @@ __all__ = [
     "Action",
     "AgentBuilder",
     "AgentEvent",
+    "AgentRun",
+    "AgentRunStep",
+    "Approve",
     "AsyncChatAgent",
     "AsyncLoopAgent",
     "AsyncReActAgent",
     "Binding",
     "ChatAgent",
+    "Closable",
+    "Invokable",
+    "LifecycleKind",
+    "LifecycleListener",
     "Limits",
     "LoopAgent",
     "MessageLifecycleEvent",
@@ -73,6 +92,11 @@ __all__ = [
     "ReActAgent",
     "ReasoningDelta",
     "RunEnded",
+    "RunState",
+    "RunTotal",
+    "StepKind",
+    "StepState",
+    "SubAgent",
     "SubAgentEvent",
     "TextDelta",
     "Todo",
@@ -81,6 +105,7 @@ __all__ = [
     "ToolAnswered",
     "ToolCalled",
     "ToolFailed",
+    "ToolSource",
     "ViewChanged",
     "WorkingDirectory",
     "tool",

@@ -6,7 +6,7 @@ builder never changes, so it can be kept, shared, and extended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from ..conversation import validate
 from ..conversation.plugins import Plugin
 from ..core.events import Event
-from ..core.planner import Policy
 from ..errors import BadSetting
 from ..open import open_model
+from ..policies import PolicyChoice
 from ..ports import Model, Store
 from .limits import Limits
 from .shrink_settings import ShrinkSettings
@@ -35,10 +35,6 @@ __all__ = ["AgentBuilder"]
 
 _KEY_PREFIXES = ("sk-", "xai-", "AIza", "gsk_")
 """Beginnings of API keys. A key in the place of a model would appear in errors and logs."""
-
-Kind = Literal["chat", "react", "loop"]
-PluginFactory = type[Any] | partial[Any]
-"""Creates a plugin for each agent: a class, or a `functools.partial` of one."""
 
 
 class AgentBuilder(Struct, frozen=True, kw_only=True):
@@ -59,13 +55,13 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
     """The API key for a named model."""
     tools: tuple[Tool, ...] = ()
     """The tools so far."""
-    plugins: tuple[Plugin | PluginFactory, ...] = ()
+    plugins: tuple[Plugin | type[Plugin] | partial[Plugin], ...] = ()
     """The plugins so far."""
     mcp_servers: tuple[Callable[[], McpServer], ...] = ()
     """The MCP servers so far: each agent has its own connections."""
     listeners: tuple[Callable[[Event], object], ...] = ()
     """The listeners for events so far."""
-    shrinking: ShrinkSettings = ShrinkSettings()
+    _shrinking: ShrinkSettings = ShrinkSettings()
     """Summarization and filtering."""
 
     # ------------------------------------------------------------------------------------------------------- the model
@@ -142,10 +138,10 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         as `retrigger="trigger_at"`. Raises BadSetting if `keep_recent` is not below `trigger_at`, and if filtering has
         another number. Building the agent warns if `keep_recent` is below 5.
         """
-        shrinking = self.shrinking.with_summaries(
+        shrinking = self._shrinking.with_summaries(
             trigger_at, keep_recent, tool, enabled, tool_results_keep_recent, options
         )
-        return replace(self, shrinking=shrinking)
+        return replace(self, _shrinking=shrinking)
 
     def with_tool_result_filtering(self, keep_recent: int = 5, **options: Any) -> AgentBuilder:
         """Keep the newest `keep_recent` tool results whole (0: all of them), and show placeholders for the others.
@@ -154,11 +150,11 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         `foveate.policies.filter_tool_results`, such as `batch=10` or `placeholder=`. Raises BadSetting if summarization
         has another number.
         """
-        return replace(self, shrinking=self.shrinking.with_filter(keep_recent, options))
+        return replace(self, _shrinking=self._shrinking.with_filter(keep_recent, options))
 
     def with_max_multimodal_messages(self, max_messages: int, **options: Any) -> AgentBuilder:
         """Keep images and documents in the newest `max_messages` messages that have some (0: in none)."""
-        return replace(self, shrinking=self.shrinking.with_media(max_messages, options))
+        return replace(self, _shrinking=self._shrinking.with_media(max_messages, options))
 
     def with_history_retention(self, *args: object, **keywords: object) -> AgentBuilder:
         """Removed: it dropped messages. Raises BadSetting that names the replacement."""
@@ -167,7 +163,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             "keep_recent=10) for long chats, and with_tool_result_filtering(keep_recent=5) for tools with long results."
         )
 
-    def with_policy(self, policy: str | Policy | Sequence[Policy]) -> AgentBuilder:
+    def with_policy(self, policy: PolicyChoice) -> AgentBuilder:
         """Set the policy: a preset such as `balanced`, a file, or policies of your own.
 
         Your own policies cannot be combined with summarization and filtering of the builder. Default: `balanced`
@@ -190,7 +186,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         validate.instance("with_expanding()", on, bool, "True or False")
         return self._with(expand=on, **({} if where is None else {"expand_where": where}))
 
-    def with_plugin(self, plugin: Plugin | PluginFactory) -> AgentBuilder:
+    def with_plugin(self, plugin: Plugin | type[Plugin] | partial[Plugin]) -> AgentBuilder:
         """Add a plugin. A class, or a `functools.partial` of one, is called for each agent that is built."""
         return replace(self, plugins=(*self.plugins, plugin))
 
@@ -264,7 +260,9 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
 
     # ---------------------------------------------------------------------------------------------------------- built
 
-    def keywords(self, kind: Kind = "chat", *, asynchronous: bool = False) -> dict[str, Any]:
+    def keywords(
+        self, kind: Literal["chat", "react", "loop"] = "chat", *, asynchronous: bool = False
+    ) -> dict[str, Any]:
         """Return the keywords of the agent: `ChatAgent(**builder.keywords())`. Opens the connections to MCP servers.
 
         `kind`: `chat` and `react` have the same keywords; `loop` has `instructions` and `actions`. `asynchronous`: for
@@ -287,7 +285,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             ]
         if self.listeners:
             keywords["on_event"] = self.listeners[0] if len(self.listeners) == 1 else _AllListeners(self.listeners)
-        keywords |= self.shrinking.conversation_options(self.options, kind)
+        keywords |= self._shrinking.conversation_options(self.options, kind)
         return keywords if kind != "loop" else _loop_keywords(keywords)
 
     def build_chat_agent(self) -> ChatAgent:
@@ -330,7 +328,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         """Return the settings without keys and passwords."""
         facts = [repr(self.model) if isinstance(self.model, str) else getattr(self.model, "name", "no model")]
         facts += [f"{name}={_shown(name, value)}" for name, value in self.options.items()]
-        facts += [str(self.shrinking)] if str(self.shrinking) else []
+        facts += [str(self._shrinking)] if str(self._shrinking) else []
         facts += [f"tools={[tool.name for tool in self.tools]}"] if self.tools else []
         facts += [f"mcp_servers={len(self.mcp_servers)}"] if self.mcp_servers else []
         return f"AgentBuilder({', '.join(facts)})"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from ..core.messages import State, Text, ToolCall, ToolResult
+from ..core.messages import ResultState, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, step_name
 from ..core.tool_names import find_named
 from ..errors import StoreError
@@ -114,7 +114,7 @@ class Delegation:
             """Append the results that no unfinished one precedes."""
             while deliveries and (record := deliveries[0].record) is not None and record.state != "running":
                 delivery = deliveries.pop(0)
-                state: State = "ok" if record.state == "done" else "error"
+                state: ResultState = "ok" if record.state == "done" else "error"
                 content = (Text(record.output),)
                 message = result_message(
                     record.name, content, state, delivery.place, len(tasks), what="Result of the sub-agent"
@@ -150,7 +150,7 @@ class Delegation:
         checked = [*routines[:free], *(_if_still_owner(run, routine) for routine in routines[free:])]
         yield from in_parallel([*others, *checked], free + len(others))
 
-    def work(self, run: Run, record: AgentRunStep, task: str) -> Routine[tuple[str, State]]:
+    def work(self, run: Run, record: AgentRunStep, task: str) -> Routine[tuple[str, ResultState]]:
         """Let a sub-agent work on the task of a step, and return its result, in words for the model."""
         sub_agent = find_named(self._sub_agents, record.name)
         if sub_agent is None:

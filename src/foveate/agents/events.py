@@ -153,6 +153,7 @@ AgentEvent = (
 # -------------------------------------------------------------------------------------------------- life of a message
 
 LifecycleKind = Literal["message-added", "message-expired", "message-compacted", "message-removed", "message-expanded"]
+"""The kind of an event, as in `Event`."""
 _KINDS = get_args(LifecycleKind)
 
 
@@ -188,6 +189,7 @@ class MessageLifecycleEvent(Struct, frozen=True):
 
 
 LifecycleListener = Callable[[MessageLifecycleEvent], object]
+"""Called with each event. Its result is not used, and its errors are logged."""
 
 
 class Lifecycle:

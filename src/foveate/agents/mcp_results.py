@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.messages import Content, Media, State, Text
+from ..core.messages import Content, Media, ResultState, Text
 
 __all__ = ["read_mcp_result"]
 
@@ -21,7 +21,7 @@ _FIELDS = frozenset(
 _KINDS = frozenset(("text", "image", "audio", "resource", "resource_link"))
 
 
-def read_mcp_result(value: object) -> tuple[tuple[Content, ...], State] | None:
+def read_mcp_result(value: object) -> tuple[tuple[Content, ...], ResultState] | None:
     """Return the content of a result, and whether it is an error; None if the value is not a result of MCP.
 
     Structured content is shown if no text repeats it, as servers should. The content may be empty.

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolResult
+from ..core.messages import Content, Media, Message, Opaque, ResultState, Text, ToolResult
 from ..core.results import headline, merged_headline
 from ..core.stamps import Lease
 from ..core.stored_form import stored_message
@@ -49,7 +49,7 @@ class _StoredContent(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_StoredContent)
 
 
-def content_of(value: object) -> tuple[tuple[Content, ...], State]:
+def content_of(value: object) -> tuple[tuple[Content, ...], ResultState]:
     """Return a tool's return value as content, and whether it is an error. Raises BadInput, in words for the model.
 
     Text and parts such as images are kept, results of MCP are read as parts, and any other value becomes JSON.
@@ -73,7 +73,7 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
     return read.content, read.state
 
 
-def _parts_of(value: object) -> tuple[tuple[Content, ...], State]:
+def _parts_of(value: object) -> tuple[tuple[Content, ...], ResultState]:
     match value:
         case ToolResult():
             return _sendable_parts(value.content), value.state
@@ -178,7 +178,12 @@ def sendable(text: str) -> str:
 
 
 def result_message(
-    name: str, content: Sequence[Content], state: State = "ok", place: int = 1, of: int = 1, what: str = "Result of"
+    name: str,
+    content: Sequence[Content],
+    state: ResultState = "ok",
+    place: int = 1,
+    of: int = 1,
+    what: str = "Result of",
 ) -> Message:
     """Return the message that shows the result of an action or a sub-agent to the model.
 

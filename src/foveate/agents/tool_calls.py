@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..conversation import validate
-from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
+from ..core.messages import Content, Message, ResultState, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, StepKind, step_name
 from ..core.stamps import Lease, Stop
 from ..core.tool_names import find_named
@@ -147,7 +147,7 @@ class _PendingCall:
         self.arguments: dict[str, object] = {}
         self.step: AgentRunStep | None = None
         self.content: tuple[Content, ...] = ()
-        self.state: State = "ok"
+        self.state: ResultState = "ok"
         self.error = ""
         """For people: the error and its traceback."""
         self.seconds = 0.0
@@ -162,7 +162,7 @@ class _PendingCall:
         assert self.tool is not None, "A call of an unknown tool is answered before this is read."
         return self.tool
 
-    def answer(self, content: tuple[Content, ...], state: State = "ok", error: str = "") -> None:
+    def answer(self, content: tuple[Content, ...], state: ResultState = "ok", error: str = "") -> None:
         self.content, self.state, self.error, self.has_answer = content, state, error, True
 
     def refuse(self, text: str, error: str = "") -> None:
@@ -191,7 +191,7 @@ def _recall(item: _PendingCall, step: AgentRunStep | None) -> None:
     item.step = step
     if step is not None and step.state != "running":
         content, is_complete = limit_size(item.call.name, decode_content(step.output))
-        state: State = "ok" if step.state == "done" and is_complete else "error"
+        state: ResultState = "ok" if step.state == "done" and is_complete else "error"
         item.answer(content, "interrupted" if step.error.startswith(_UNKNOWN) else state)
         item.is_stored = True
     elif not item.has_answer and not item.known_tool.is_repeatable:

@@ -75,7 +75,7 @@ def inspect(
     """
     try:
         from ..inspector.access import Access
-        from ..inspector.app import build_app
+        from ..inspector.app import app_with
         from ..inspector.recorded import ClientSource, RecordingSource
         from ..inspector.server import serve
         from ..inspector.sources import StoreSource
@@ -127,7 +127,7 @@ def inspect(
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    serve(build_app(sources=found, access=access), host, port, default_port=PORT, begun=begun)
+    serve(app_with(sources=found, access=access), host, port, default_port=PORT, begun=begun)
     return 0
 
 

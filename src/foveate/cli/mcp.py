@@ -8,15 +8,12 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
 from .text import complain
-
-if TYPE_CHECKING:
-    from ..replay.recordings.session_folders import Client
 
 __all__ = ["mcp"]
 
@@ -73,7 +70,7 @@ def mcp(
     if claude_code or codex:
         if names or all_ or store is not None or (claude_code and codex):
             raise BadSetting("Choose one of --claude-code, --codex, and conversations of a store.")
-        client: Client = "claude-code" if claude_code else "codex"
+        client: Literal["claude-code", "codex"] = "claude-code" if claude_code else "codex"
         source = SessionFiles(client, project)
         if project is not None and not project.exists() and not source.names():
             raise BadSetting(f"There is no folder {project}, and {client} recorded no session in it.")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -20,11 +20,10 @@ from .text import one_line, printable
 
 if TYPE_CHECKING:
     from ..ops.worker import JobState
-    from ..ops.worker.tables import State
 
 __all__ = ["worker"]
 
-_STATES: tuple[State, ...] = ("waiting", "running", "done", "failed")
+_STATES: tuple[Literal["waiting", "running", "done", "failed"], ...] = ("waiting", "running", "done", "failed")
 
 
 def work(

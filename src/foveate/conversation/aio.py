@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from ..background.tasks import LoopLock, Tasks
 from ..background.threads import Threads
@@ -23,7 +23,6 @@ from ..core.messages import Message
 from ..core.needs import Needs
 from ..core.view import Budget, View
 from ..expand.excerpts import Excerpt
-from ..expand.expander import Place
 from ..ports import Format
 from .calls import OperationCancelled
 from .journal import Journal, Privacy
@@ -291,7 +290,9 @@ class AsyncConversation:
     refresh = _awaited(Conversation.refresh)
 
     @overload
-    async def expand(self, handle: str | int, *, where: Place = "view", reason: str = "") -> Message: ...
+    async def expand(
+        self, handle: str | int, *, where: Literal["view", "tail", "auto"] = "view", reason: str = ""
+    ) -> Message: ...
     @overload
     async def expand(self, handle: str | int, *, lines: str | int | Sequence[int]) -> Excerpt: ...
     @overload

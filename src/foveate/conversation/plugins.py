@@ -29,9 +29,11 @@ from .append import MessageFacts
 from .calls import Caller
 
 __all__ = [
+    "Addition",
     "AdditionalContent",
     "Additions",
     "Plugin",
+    "PluginFunction",
     "PluginRunner",
     "are_results",
     "checked_plugins",
@@ -72,12 +74,13 @@ class Plugin(Protocol):
         ...
 
 
-Function = Callable[[tuple[Part, ...]], Additions | Awaitable[Additions]]
+PluginFunction = Callable[[tuple[Part, ...]], Additions | Awaitable[Additions]]
+"""A function that `plugin` makes a plugin of: it takes the content of a message, and returns what to add to it."""
 
 
 @overload
 def plugin(
-    function: Function,
+    function: PluginFunction,
     /,
     *,
     name: str | None = None,
@@ -96,11 +99,11 @@ def plugin(
     after_tools: bool = False,
     tools: Sequence[object] = (),
     policies: Sequence[Policy] = (),
-) -> Callable[[Function], Plugin]: ...
+) -> Callable[[PluginFunction], Plugin]: ...
 
 
 def plugin(
-    function: Function | None = None,
+    function: PluginFunction | None = None,
     /,
     *,
     name: str | None = None,
@@ -109,7 +112,7 @@ def plugin(
     after_tools: bool = False,
     tools: Sequence[object] = (),
     policies: Sequence[Policy] = (),
-) -> Plugin | Callable[[Function], Plugin]:
+) -> Plugin | Callable[[PluginFunction], Plugin]:
     """Make a plugin from a function, named after it: a decorator, plain or with options.
 
     The function is called with the content of what the user says; with `after_tools` also, with the results as values
@@ -120,7 +123,7 @@ def plugin(
     AdditionalContent("", display, save)  # Refuses wrong values of both.
     validate.instance("after_tools=", after_tools, bool, "True or False")
 
-    def make(function: Function) -> Plugin:
+    def make(function: PluginFunction) -> Plugin:
         validate.function("The argument of plugin()", function)
         own_name = getattr(function, "__name__", "") if name is None else name
         return checked_plugins(
@@ -136,7 +139,7 @@ class _FunctionPlugin:
     def __init__(
         self,
         name: str,
-        function: Function,
+        function: PluginFunction,
         display: bool,
         save: bool | int,
         after_tools: bool,

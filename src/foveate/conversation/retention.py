@@ -41,7 +41,9 @@ class RetentionCount(Struct, frozen=True):
     """Messages over their age by the rules for one kind."""
 
     kind: AgeKind
+    """The kind of the rules."""
     messages: int
+    """Number of messages to erase, or with blocks to release."""
     bytes: int
     """As stored, compressed. For `plugin_blocks`: of the released content, before compression."""
 
@@ -50,6 +52,7 @@ class RetentionReport(Struct, frozen=True):
     """Messages of one conversation that are over their age, and the erasures."""
 
     conversation: str
+    """Name of the conversation."""
     kinds: tuple[RetentionCount, ...] = ()
     """Messages to erase, by the kind of their rule; for `plugin_blocks`, messages with blocks to release."""
     waiting: tuple[tuple[Wait, int], ...] = ()

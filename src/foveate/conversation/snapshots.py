@@ -12,7 +12,8 @@ from ..core.saved_bodies import SavedBodies
 from ..core.saved_views import SavedView, decode_view, encode_view, key_of
 from ..core.snapshots import Snapshot
 from ..errors import StoreError
-from ..ports import Database, RenderedCache
+from ..ports import Database
+from ..ports.formats import RenderedCache
 from ..version import __version__
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.edits import Edit, Pin, Unpin
 from ..core.messages import Message, ToolCall, ToolResult
@@ -16,7 +16,6 @@ from ..core.totals import Totals, sum_totals
 from ..core.view import Budget, View
 from ..errors import BadSetting
 from ..expand.excerpts import Excerpt
-from ..expand.expander import Place
 from ..expand.search import Hit
 from ..ports import CostOf, Format
 from . import validate
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Conversation"]
 
 Reopen = Callable[[str], "Conversation"]
-Tools = Sequence[Mapping[str, Any]]
 
 
 class Conversation:
@@ -156,7 +154,7 @@ class Conversation:
         self,
         *,
         system: object = None,
-        tools: Tools = (),
+        tools: Sequence[Mapping[str, Any]] = (),
         messages: object = None,
         model: str | None = None,
         window: int | None = None,
@@ -179,7 +177,12 @@ class Conversation:
             return exchange.prompt_of(exchange.prepare(system, tools, messages, (model, window)), shared=shared)
 
     def body(
-        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+        self,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        model: str | None = None,
+        window: int | None = None,
     ) -> bytes:
         """Return the JSON bytes of the next request, without cache marks. Plans as `prompt` does."""
         exchange = self._session.exchange
@@ -187,7 +190,12 @@ class Conversation:
             return exchange.body_of(exchange.prepare(system, tools, None, (model, window)))
 
     def body_parts(
-        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+        self,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        model: str | None = None,
+        window: int | None = None,
     ) -> list[bytes]:
         """Return the bytes of `body` in pieces, to be sent or hashed one after the other.
 
@@ -201,7 +209,7 @@ class Conversation:
         self,
         *,
         system: object = None,
-        tools: Tools = (),
+        tools: Sequence[Mapping[str, Any]] = (),
         messages: object = None,
         model: str | None = None,
         window: int | None = None,
@@ -236,14 +244,24 @@ class Conversation:
             return self._session.exchange.answers(tool)
 
     def plan(
-        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+        self,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        model: str | None = None,
+        window: int | None = None,
     ) -> Plan:
         """Return the edits that the next prompt would commit, and the views before and after. Changes nothing."""
         with self._session.lock:
             return self._session.exchange.plan(system, tools, (model, window))
 
     def apply_plan(
-        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+        self,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        model: str | None = None,
+        window: int | None = None,
     ) -> tuple[Receipt, ...]:
         """Commit the plan that `plan` returns with the same arguments, without a model call; return the receipts.
 
@@ -324,7 +342,9 @@ class Conversation:
     # ----------------------------------------------------------------------------------------------------- originals
 
     @overload
-    def expand(self, handle: str | int, *, where: Place = "view", reason: str = "") -> Message: ...
+    def expand(
+        self, handle: str | int, *, where: Literal["view", "tail", "auto"] = "view", reason: str = ""
+    ) -> Message: ...
     @overload
     def expand(self, handle: str | int, *, lines: str | int | Sequence[int]) -> Excerpt: ...
     @overload
@@ -339,7 +359,7 @@ class Conversation:
         lines: str | int | Sequence[int] | None = None,
         items: str | int | Sequence[int] | None = None,
         pattern: str | None = None,
-        where: Place = "view",
+        where: Literal["view", "tail", "auto"] = "view",
         reason: str = "",
     ) -> Message | Excerpt:
         """Show an original again, or return a part of it.

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import BadSetting
-from .stamps import Lease
+from .stamps import CompactMode, ExpirationMode, Lease
 from .tool_names import LONGEST_NAME
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "SYSTEM_PROMPT",
     "Action",
     "Binding",
-    "CompactMode",
-    "ExpirationMode",
     "Prompt",
     "complete_binding",
     "lease_of",
@@ -34,9 +32,6 @@ __all__ = [
     "template_fault",
     "validated",
 ]
-
-ExpirationMode = Literal["none", "remove", "compact"]
-CompactMode = Literal["first_chars", "summary"]
 
 LENGTH = 500
 """Length in characters of a compacted result without a configured length."""

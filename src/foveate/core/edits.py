@@ -37,7 +37,6 @@ __all__ = [
     "SummaryRole",
     "Target",
     "Task",
-    "TaskState",
     "Unpin",
     "ends_of",
     "named_messages",
@@ -200,9 +199,6 @@ class Unpin(Struct, frozen=True, gc=False, tag="unpin", omit_defaults=True):
     """Why the edit was made."""
 
 
-TaskState = Literal["pending", "done", "failed", "skipped"]
-
-
 class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
     """The state of a compaction. It changes nothing in the view: it records attempts.
 
@@ -212,7 +208,7 @@ class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
 
     policy: str
     """The policy that compacts."""
-    state: TaskState
+    state: Literal["pending", "done", "failed", "skipped"]
     """The state of the attempt."""
     attempt: int = 1
     """Number of this attempt since the last success, from 1."""

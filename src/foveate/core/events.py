@@ -21,7 +21,6 @@ from .edits import (
     Summarize,
     Target,
     Task,
-    TaskState,
     Unpin,
     ends_of,
 )
@@ -58,7 +57,7 @@ EXPIRED = "Expired after {turns} turns (limit: {limit})"
 
 _EXPIRED = EXPIRED[: EXPIRED.index("{")]
 _REMOVED = "Removed due to expiration"
-_TASKS: dict[TaskState, EventKind] = {
+_TASKS: dict[str, EventKind] = {
     "pending": "compaction-pending",
     "done": "compaction-done",
     "failed": "compaction-failed",

@@ -26,8 +26,8 @@ __all__ = [
     "Opaque",
     "Part",
     "Reasoning",
+    "ResultState",
     "Role",
-    "State",
     "Text",
     "ToolCall",
     "ToolResult",
@@ -39,7 +39,11 @@ __all__ = [
 ]
 
 Role = Literal["system", "user", "assistant", "tool"]
-State = Literal["ok", "error", "interrupted"]
+"""The author of a message."""
+
+ResultState = Literal["ok", "error", "interrupted"]
+"""How a call of a tool ended. `interrupted`: it was stopped, or its end is unknown."""
+
 _AUTHORS: Final = frozenset(
     {"human", "user", "ai", "assistant", "bot", "model", "system", "developer", "tool", "function", "chat"}
     | {"HumanMessage", "AIMessage", "AIMessageChunk", "SystemMessage", "ToolMessage", "FunctionMessage", "ChatMessage"}
@@ -140,6 +144,7 @@ class Opaque(Struct, frozen=True, gc=False, tag="opaque", omit_defaults=True):
 
 
 Content = Text | Media | Opaque
+"""A part of a tool result."""
 
 
 class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", omit_defaults=True):
@@ -149,7 +154,7 @@ class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", omit_defaults
     """Id of the call it answers."""
     content: tuple[Content, ...] = ()
     """The parts of the result, in order."""
-    state: State = "ok"
+    state: ResultState = "ok"
     """Whether the tool succeeded, failed or was interrupted."""
     name: str = ""
     """The tool, if the format repeats its name."""
@@ -234,6 +239,6 @@ def assistant(text: str = "", *calls: ToolCall, reasoning: Reasoning | None = No
     return Message("assistant", ((reasoning,) if reasoning else ()) + texts + calls)
 
 
-def tool_result(call_id: str, text: str, *media: Media, state: State = "ok", name: str = "") -> Message:
+def tool_result(call_id: str, text: str, *media: Media, state: ResultState = "ok", name: str = "") -> Message:
     """Return the result of one call."""
     return Message("tool", (ToolResult(call_id, (Text(text), *media), state, name),))

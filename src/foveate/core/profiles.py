@@ -17,7 +17,6 @@ __all__ = [
     "PROFILES",
     "WINDOWS",
     "Profile",
-    "SystemPlaces",
     "adjusted_to_model",
     "bare_model_name",
     "claude_version",
@@ -27,14 +26,6 @@ __all__ = [
     "window_prefix",
 ]
 
-SystemPlaces = Literal["any", "after_user", "first"]
-"""The places where a provider takes system messages.
-
-`any`: anywhere (OpenAI). `after_user`: at the beginning; and later behind a user's message or the result of a server
-tool, if a reply or nothing follows (Anthropic since Claude Opus 4.8). `first`: only at the beginning, so that later
-ones become user's notes (older Claudes, open models).
-"""
-
 
 class Profile(Struct, frozen=True):
     """The requirements of one provider's API."""
@@ -43,8 +34,13 @@ class Profile(Struct, frozen=True):
     """Name of the wire format."""
     user_first: bool = False
     """The first message after the system prompts must be a user's (Anthropic, open models)."""
-    system_places: SystemPlaces = "any"
-    """Places that system messages may have."""
+    system_places: Literal["any", "after_user", "first"] = "any"
+    """Places that system messages may have.
+
+    `any`: anywhere (OpenAI). `after_user`: at the beginning; and later behind a user's message or the result of a
+    server tool, if a reply or nothing follows (Anthropic since Claude Opus 4.8). `first`: only at the beginning, so
+    that later ones become user's notes (older Claudes, open models).
+    """
     alternates: bool = False
     """The user's messages and the assistant's without calls must alternate, from a user's on (Mistral, Gemma)."""
     plain_call_ids: bool = False

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from .caches import cached, newest_forms
 from .json_objects import objects_in
-from .messages import Content, Media, Message, Opaque, State, Text, ToolCall, ToolResult
+from .messages import Content, Media, Message, Opaque, ResultState, Text, ToolCall, ToolResult
 from .stamps import Stamp
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def is_action_result(message: Message, stamp: Stamp) -> bool:
 # ----------------------------------------------------------------------------------------------------------- headlines
 
 
-def headline(name: str, state: State = "ok", *, place: int = 1, of: int = 1, what: str = "Result of") -> str:
+def headline(name: str, state: ResultState = "ok", *, place: int = 1, of: int = 1, what: str = "Result of") -> str:
     """Return the first line of an action's result. `place`, from 1: among the `of` actions of its step."""
     name = " ".join(name.split())[:_NAME_MAX]
     number = f" ({place} of {of})" if of > 1 else ""
@@ -103,7 +103,7 @@ def action_result(message: Message, name: str) -> ToolResult:
     `name`: of the action. The result has no call id.
     """
     content: list[Content] = [part for part in message.parts if isinstance(part, Text | Media | Opaque)]
-    state: State = "ok"
+    state: ResultState = "ok"
     if match := _HEADLINE.match(_first_text(message)):
         has_failed = match["failed"] or (match["all"] and match["some"] == match["all"])
         state = "error" if has_failed else "ok"
@@ -276,12 +276,12 @@ def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
     native: list[Entry] = []
     for call, result in zip(answered, results, strict=True):
         as_native = partial(_as_tool_message, name=call.name, call_id=call.call_id)
-        appended = result.appended
+        appended = result._appended
         assert appended is not None, "a result is no summary"
         converted = as_native(appended) if isinstance(appended, Message) else appended.converted(as_native)
-        native.append(replace(result, appended=converted, message=as_native(result.message)))
+        native.append(replace(result, _appended=converted, message=as_native(result.message)))
     shown = iter(native)
-    step = replace(step, appended=source, message=_shown_step(step, source, answered, places))
+    step = replace(step, _appended=source, message=_shown_step(step, source, answered, places))
     return step, *(entry if entry.is_between else next(shown) for entry in unit[1:])
 
 

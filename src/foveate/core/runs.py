@@ -15,10 +15,11 @@ from .stamps import Usage
 __all__ = ["AgentRun", "AgentRunStep", "LockHolder", "RunState", "StepKind", "StepState", "step_name", "step_of"]
 
 RunState = Literal["running", "done", "waiting", "stopped", "failed"]
-"""`waiting`: for an answer of the user; `stopped`: by a limit or by the caller."""
+"""How far a run is. `waiting`: for an answer of the user; `stopped`: by a limit or by the caller."""
 StepKind = Literal["model", "action", "sub-agent", "chat", "expand", "retry"]
 """`model`: a model call; `action`: a tool or an action."""
 StepState = Literal["running", "done", "failed"]
+"""`failed`: with an error, or its end is unknown."""
 
 
 class AgentRun(Struct, frozen=True):

@@ -26,7 +26,7 @@ from .saved_bodies import SavedBodies
 from .scalars import plain_scalar
 from .server_tools import ServerBlock
 from .stamps import Stamp
-from .view import Entry, Kind, PinnedPart
+from .view import Entry, EntryKind, PinnedPart
 
 __all__ = [
     "LARGE",
@@ -87,7 +87,7 @@ class SavedEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Index of the piece of rendered messages that `packed` refers to; -1: it refers to none."""
     is_appended: bool
     """Whether it shows the appended message."""
-    kind: Kind
+    kind: EntryKind
     tool: str
     edits: tuple[int, ...]
     shrunk: tuple[Path, ...]

@@ -21,7 +21,7 @@ from .rendering import EditedMessage, apply_edits, legalized
 from .results import is_action_result
 from .sizes import images_of, tokens_of
 from .stamps import Stamp
-from .view import Entry, Kind, PinnedPart
+from .view import Entry, EntryKind, PinnedPart
 from .wire import encode_message
 
 __all__ = ["Counter", "Slot", "reshape"]
@@ -204,7 +204,7 @@ class Slot(Struct, eq=False):
             position=self.position,
             id=self.id,
             message=message,
-            appended=None if self.span else self.original or self.message,
+            _appended=None if self.span else self.original or self.message,
             stamp=self.stamp,
             kind="summary" if self.span else "message",
             tool=self.stamp.tool if is_result else "",
@@ -237,13 +237,13 @@ def _in_role(message: Message, edit: Edit, profile: Profile) -> Message:
     return message if role == "user" else Message(role, message.parts)
 
 
-def reshape(entry: Entry, message: Message, why: str, count: Counter, *, kind: Kind | None = None) -> Entry:
+def reshape(entry: Entry, message: Message, why: str, count: Counter, *, kind: EntryKind | None = None) -> Entry:
     """Return the same entry with another form of its message, for the reason `why`."""
     return Entry(
         position=entry.position,
         id=entry.id,
         message=message,
-        appended=entry.appended,
+        _appended=entry._appended,
         stamp=entry.stamp,
         kind=kind or entry.kind,
         tool=entry.tool,

@@ -11,7 +11,9 @@ from typing import Literal
 from msgspec import Struct
 
 __all__ = [
+    "CompactMode",
     "Expansion",
+    "ExpirationMode",
     "Lease",
     "Origin",
     "PartRetention",
@@ -25,6 +27,9 @@ __all__ = [
 ]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
+"""Where a message comes from. `plugin`: a plugin added it; `summary`: a summary that the program brought;
+`derived`: the conversation itself, such as an original that it shows again.
+"""
 
 
 class Usage(Struct, frozen=True, gc=False, array_like=True):
@@ -87,6 +92,13 @@ def is_interrupted(stop: Stop | None) -> bool:
     return stop is not None and stop.kind == "interrupted"
 
 
+ExpirationMode = Literal["none", "remove", "compact"]
+"""The end of a lease. `remove` hides the result, `compact` shortens it, `none` keeps it."""
+
+CompactMode = Literal["first_chars", "summary"]
+"""How `compact` shortens a result: to its first characters, or to a summary."""
+
+
 class Lease(Struct, frozen=True, gc=False, array_like=True):
     """How long a tool result stays whole, and what happens then. None means: as configured one level below.
 
@@ -96,9 +108,9 @@ class Lease(Struct, frozen=True, gc=False, array_like=True):
 
     expiration_turns: int | None = None
     """Model calls that see the result after the call that requested it; 0: only until the next one."""
-    expiration_mode: Literal["none", "remove", "compact"] | None = None
-    """`remove` hides the result, `compact` shortens it, `none` keeps it."""
-    compact_mode: Literal["first_chars", "summary"] | None = None
+    expiration_mode: ExpirationMode | None = None
+    """The end of the lease: `remove` hides the result, `compact` shortens it, `none` keeps it."""
+    compact_mode: CompactMode | None = None
     """How `compact` shortens: the first characters, or a summary."""
     compact_length: int | None = None
     """Characters to keep, or the target length of the summary."""

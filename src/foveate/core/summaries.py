@@ -24,13 +24,13 @@ __all__ = [
     "NeedsSummary",
     "Summary",
     "SummaryRequest",
-    "When",
+    "Urgency",
     "not_text",
     "read_answer",
     "replace_surrogates",
 ]
 
-When = Literal["now", "soon", "ahead"]
+Urgency = Literal["now", "soon", "ahead"]
 """How long an answer may take. `now`: the plan waits for it. `soon`: needed now, but the plan waits only if the view
 does not fit without it. `ahead`: needed later; the policy requests it again before its edits are made.
 
@@ -134,7 +134,7 @@ class NeedsSummary(Struct, frozen=True):
     """The request."""
     then: Callable[[Answer], Iterable[Edit | NeedsSummary]]
     """Returns the edits for the answer, or a further request."""
-    when: When = "now"
+    when: Urgency = "now"
     """How long the answer may take."""
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -24,14 +24,14 @@ from .results import action_result, is_action_result
 from .stamps import Stamp
 from .view_facts import INDEXES, SIZES
 
-__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "ListPlace", "PinnedPart", "Prices", "View"]
+__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "EntryKind", "ListPlace", "PinnedPart", "Prices", "View"]
 
 T = TypeVar("T")
 
 NO_WINDOW = 10**9
 """The window of a conversation without one is at least this."""
 
-Kind = Literal["message", "summary", "note", "stand-in", "continuation"]
+EntryKind = Literal["message", "summary", "note", "stand-in", "continuation"]
 """`message`: as appended or edited; `summary`: stands for a span; `note`: shown as a user's note, because it is a late
 tool result, or a system message that the provider does not take there; `stand-in`: a placeholder, such as the answer of
 a call without a result; `continuation`: further calls of the message before it, if the provider limits the calls of one
@@ -57,11 +57,11 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     """Id of the visible message, or of the first message of a span."""
     message: Message
     """The message that the model sees."""
-    appended: Message | Original | None
+    _appended: Message | Original | None
     """The appended message, or its outline with a way to read it; None for summaries and stand-ins."""
     stamp: Stamp
     """The stamp of the appended message."""
-    kind: Kind = "message"
+    kind: EntryKind = "message"
     """The kind of the entry."""
     tool: str = ""
     """For a result: the name of the tool or the action."""
@@ -126,12 +126,12 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         If the view does not show all of it, the store is read, and a StoreError raised if that fails. If `outline`
         suffices, use that.
         """
-        return self.appended.message() if isinstance(self.appended, Original) else self.appended
+        return self._appended.message() if isinstance(self._appended, Original) else self._appended
 
     @property
     def outline(self) -> Message | None:
         """Return the appended message; parts that an edit replaced or hid may be empty. Never reads the store."""
-        return self.appended.outline if isinstance(self.appended, Original) else self.appended
+        return self._appended.outline if isinstance(self._appended, Original) else self._appended
 
     @property
     def is_between(self) -> bool:
@@ -161,9 +161,9 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
 
         The result of an action has no call id, and its headline is left out. Like `source`, it may read the store.
         """
-        if not isinstance(self.appended, Original):
+        if not isinstance(self._appended, Original):
             return self.outlined_result
-        source = self.appended.message()
+        source = self._appended.message()
         return action_result(source, self.tool) if is_action_result(source, self.stamp) else source.result
 
     @property
@@ -350,7 +350,7 @@ class View(Struct, frozen=True, eq=False):
     """Whether the plan for this view is only a trial. Policies then log nothing."""
     list_places: Mapping[int, ListPlace] = {}
     """The places of messages in the list that the caller passed last, by their positions in the history."""
-    marks: Marks = field(default_factory=Marks)
+    _marks: Marks = field(default_factory=Marks)
     """Facts about earlier views of the conversation (`Growing`)."""
     _memo: tuple[tuple[Entry, ...], tuple[int, int, int, int]] | None = None
 
@@ -413,7 +413,7 @@ class View(Struct, frozen=True, eq=False):
             place = places.get(entry.position)
             if (  # As most items.
                 place is not None
-                and entry.message is entry.appended
+                and entry.message is entry._appended
                 and place.parts == 1
                 and not place.is_edited
                 and entry.kind == "message"

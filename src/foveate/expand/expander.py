@@ -19,7 +19,7 @@ from ..core.economy import flush_cost, is_cold
 from ..core.enrich import hides_lasting, lasting_message
 from ..core.handles import Handle
 from ..core.legalize import ANSWER_ERASED
-from ..core.messages import Content, Message, Reasoning, State, Text, ToolCall, ToolResult
+from ..core.messages import Content, Message, Reasoning, ResultState, Text, ToolCall, ToolResult
 from ..core.sizes import tokens_of
 from ..core.stamps import Expansion, Lease
 from ..core.view import Entry, View
@@ -196,7 +196,7 @@ class Expander:
 
         `after`: the message that it follows; other messages behind that raise ConflictError.
         """
-        state: State = "ok"
+        state: ResultState = "ok"
         try:
             if refusal:
                 raise BadInput(refusal)

@@ -11,7 +11,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Role, State, Text, ToolCall, ToolResult
+from ..core.messages import (
+    Content,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    ResultState,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from ..errors import BadMessage
 from .blocks import as_dict, describe, get_string, make_extra
 from .json import to_text
@@ -134,7 +146,7 @@ def _reasoning(part: dict[str, Any]) -> Reasoning:
             return Reasoning(str(text or ""), format=NAME)
 
 
-def _output(part: dict[str, Any], where: str) -> tuple[tuple[Content, ...], State] | None:
+def _output(part: dict[str, Any], where: str) -> tuple[tuple[Content, ...], ResultState] | None:
     """Return the content and the state of a call's output; None if there is none yet."""
     match part.get("state"):
         case "output-available" | "completed":

@@ -13,7 +13,7 @@ from typing import Any, Final
 from agent_framework import Content, Message
 
 from ..core.messages import Content as Piece
-from ..core.messages import Media, Opaque, Part, Reasoning, Role, State, Text, ToolCall, ToolResult
+from ..core.messages import Media, Opaque, Part, Reasoning, ResultState, Role, Text, ToolCall, ToolResult
 from ..core.messages import Message as CoreMessage
 from ..core.stamps import Usage
 from .host import json_text, usage_of_totals
@@ -118,7 +118,7 @@ def _part_contents(contents: Sequence[Content]) -> list[list[Content]]:
 
 def _result_of(content: Content, format: str) -> ToolResult:
     """Return the result of a tool in a content. `format`: the wire format of its client."""
-    state: State = "error" if content.exception else "ok"
+    state: ResultState = "error" if content.exception else "ok"
     if not content.items:
         text = content.result if isinstance(content.result, str) else json_text(content.result)
         return ToolResult(content.call_id or "", (Text(text),), state)

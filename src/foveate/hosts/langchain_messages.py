@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
+from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, ResultState, Text, ToolCall, ToolResult
 from ..core.stamps import Usage
 from .host import json_text, source_format, usage_of_totals
 
@@ -26,7 +26,7 @@ def from_langchain(message: BaseMessage, format: str) -> Message:
     parts = tuple(_parts(message, source_format(provider, format)))
     match message:
         case ToolMessage():
-            state: State = "error" if message.status == "error" else "ok"
+            state: ResultState = "error" if message.status == "error" else "ok"
             content = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
             return Message("tool", (ToolResult(message.tool_call_id, content, state, message.name or ""),))
         case AIMessage():

@@ -33,7 +33,7 @@ from pydantic_ai.messages import (
     VideoUrl,
 )
 
-from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
+from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, ResultState, Text, ToolCall, ToolResult
 from .host import source_format
 
 __all__ = ["content_of", "messages_of", "request_part", "response_of"]
@@ -69,7 +69,7 @@ def _request_message(part: Any, format: str) -> Message:
         case ToolReturnPart():
             text = part.content if isinstance(part.content, str) else part.model_response_str()
             content: tuple[Content, ...] = (Text(text), *map(_media, part.files))
-            state: State = "ok" if part.outcome == "success" else "error"
+            state: ResultState = "ok" if part.outcome == "success" else "error"
             return Message("tool", (ToolResult(part.tool_call_id, content, state, part.tool_name),))
         case RetryPromptPart() if part.tool_name:
             content = (Text(part.model_response()),)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
+from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, ResultState, Text, ToolCall, ToolResult
 from .host import json_text
 
 __all__ = ["blocks_of", "messages_of", "result_block"]
@@ -75,7 +75,7 @@ def _part(block: Block, format: str) -> Any:
 
 def _result(result: Any, format: str) -> ToolResult:
     content = tuple(part for block in result["content"] if (part := _part(block, format)) is not None)
-    state: State = "error" if result.get("status") == "error" else "ok"
+    state: ResultState = "error" if result.get("status") == "error" else "ok"
     return ToolResult(result["toolUseId"], content, state)
 
 

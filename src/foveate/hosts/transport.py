@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import BadSetting, MissingExtra
 from ..requests import CONVERSATION_HEADER, WireRequest, beta_header
@@ -30,8 +30,6 @@ __all__ = ["async_http_client", "conversation", "http_client"]
 
 _name: ContextVar[str] = ContextVar("foveate_conversation", default="")
 
-Library = Literal["httpx", "httpx2"]
-
 
 @overload
 def http_client(
@@ -43,7 +41,7 @@ def http_client(
 ) -> httpx.Client: ...
 
 
-def http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
+def http_client(*, library: Literal["httpx", "httpx2"] = "httpx2", transport: Any = None, **options: Any) -> Any:
     """Return an `httpx.Client` for the SDK of OpenAI or Anthropic. Closing it closes the store.
 
     `library`: `httpx2`, which the SDKs use from OpenAI 3 and Anthropic 2 on, or `httpx` for older ones. `transport`:
@@ -66,7 +64,7 @@ def async_http_client(
 ) -> httpx.AsyncClient: ...
 
 
-def async_http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
+def async_http_client(*, library: Literal["httpx", "httpx2"] = "httpx2", transport: Any = None, **options: Any) -> Any:
     """Return an `httpx.AsyncClient` for `AsyncOpenAI` or `AsyncAnthropic`. The arguments are those of `http_client`."""
     httpx = _import(library)
     kind = _subclass(_Transport, httpx.AsyncBaseTransport)
@@ -75,7 +73,7 @@ def async_http_client(*, library: Library = "httpx2", transport: Any = None, **o
 
 
 def _import(library: str) -> ModuleType:
-    if library not in get_args(Library):
+    if library not in ("httpx", "httpx2"):
         raise BadSetting(f'library= must be "httpx2" or "httpx", not {library!r:.100}.')
     try:
         return importlib.import_module(library)

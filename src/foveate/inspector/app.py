@@ -31,7 +31,7 @@ from .pages import actions, comparison, contents, conversation, exports, jobs, l
 from .pages.base import STATIC, VERSION, Page, page
 from .sources import Preparing, Source, Sources, StoreSource, by_key
 
-__all__ = ["build_app"]
+__all__ = ["app_with", "build_app"]
 
 # A page imports them at the first Markdown or code, because that takes long. That is too late to report a missing one.
 if any(find_spec(package) is None for package in ("markdown_it", "pygments")):
@@ -54,14 +54,19 @@ def routes() -> list[BaseRoute]:
     ]
 
 
-def build_app(
-    store: str | Store | None = None, *, sources: Sequence[Source] = (), access: Access | None = None
-) -> Starlette:
+def build_app(store: str | Store | None = None, *, access: Access | None = None) -> Starlette:
     """Return the pages for the conversations of a store, as an ASGI application to run or to mount.
 
-    `store`: a URL as `open_conversation` takes it, or a Store, which stays open. `sources`: more conversations, which
-    every tenant sees. `access`: who is served (default: programs on this computer).
+    `store`: a URL as `open_conversation` takes it, or a Store, which stays open; None: no store. `access`: who is
+    served (default: programs on this computer).
     """
+    return app_with(store, access=access)
+
+
+def app_with(
+    store: str | Store | None = None, *, sources: Sequence[Source] = (), access: Access | None = None
+) -> Starlette:
+    """Return the application with more conversations: those of `sources`, which every tenant sees."""
     allowed = Access() if access is None else access
     lock = threading.Lock()
     by_tenant: dict[str, Sources] = {}

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -22,9 +23,9 @@ from ..core.messages import Message
 from ..errors import BadInput, BadSetting, BadTranscript, NoSuchConversation, UnknownFormat
 from ..open import open_conversation
 from ..replay.recordings import read_recording
-from ..replay.recordings.session_folders import Client, project_of, session_files, session_folder
+from ..replay.recordings.session_folders import project_of, session_files, session_folder
 
-__all__ = ["Client", "SessionFiles"]
+__all__ = ["SessionFiles"]
 
 _MAX_SESSIONS = 50
 """Sessions that are listed, newest first."""
@@ -48,7 +49,11 @@ class SessionFiles:
     """Whether views exist: False, since a client's files have none."""
 
     def __init__(
-        self, client: Client, project: Path | None = None, *, environ: Mapping[str, str] | None = None
+        self,
+        client: Literal["claude-code", "codex"],
+        project: Path | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         """`project`: the folder that the client works in, or one session's file (default: the current folder).
 

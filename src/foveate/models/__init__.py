@@ -1,6 +1,6 @@
 """Models that answer a rendered request, through the providers' own SDKs.
 
-`get_model("anthropic:claude-haiku-4-5")` returns one by name. The SDK is imported when the model is created.
+`foveate.open_model("anthropic:claude-haiku-4-5")` opens one by name. The SDK is imported when the model is created.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .openai import OpenAIModel
     from .responses import ResponsesModel
 
-__all__ = ["DEMO", "PROVIDERS", "get_model", "is_model_name", "suggest_model"]
+__all__ = ["DEMO", "PROVIDERS", "is_model_name", "suggest_model"]
 
 DEMO = "demo"
 """The name of the demo program, which needs neither a key nor a network."""

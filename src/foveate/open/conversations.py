@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..background.threads import Threads
 from ..conversation import Conversation, validate
 from ..conversation.plugins import Plugin, checked_plugins
+from ..policies import PolicyChoice
 from ..ports import Format, Store, Summarizer, complete
-from .options import Options, PolicyChoice, resolve
+from .options import Options, resolve
 from .parts import Parts
 from .registry import open_store
 

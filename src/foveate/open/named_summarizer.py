@@ -18,7 +18,7 @@ from ..ports import Prompts, Summarizer
 from ..summarizers import fallback, first_characters
 from ..summarizers.cache import cached
 from ..summarizers.history import digest_history
-from ..summarizers.model import model_summarizer
+from ..summarizers.model import ModelSummarizer
 from ..summarizers.templates import Templates
 from .registry import format_of
 
@@ -90,7 +90,7 @@ class NamedSummarizer:
                 except Exception as error:  # An unknown name, or an SDK that is not installed.
                     return _Failing(name, error)
                 self._models[name] = model
-                summarizer = model_summarizer(model, format_of(model.format), prompts=writers.templates)
+                summarizer = ModelSummarizer(model, format_of(model.format), writers.templates)
                 writers.by_model[name] = cached(summarizer)
             return writers.by_model[name]
 

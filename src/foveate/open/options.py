@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
@@ -18,14 +18,11 @@ from ..core.view import Prices
 from ..errors import BadSetting
 from ..expand.expander import Place
 from ..models.known import format_of_model
-from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
+from ..policies import DEFAULT_PRESET, FLOOR, PolicyChoice, check_policies, load_policies, load_summarizer_name
 from ..policies.message_terms import MECHANISMS
 from ..ports import Background, Clock, Format, Prompts, RemoteBackground, Store, Summarizer, TokenCounter
 
-__all__ = ["KEYWORDS", "Options", "PolicyChoice", "ResolvedOptions", "grouped", "resolve"]
-
-PolicyChoice = str | Policy | Sequence[str | Policy]
-"""A preset's name or file, a policy, or a list of both."""
+__all__ = ["KEYWORDS", "Options", "ResolvedOptions", "grouped", "resolve"]
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -37,7 +34,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """Tokens kept free for the answer. Default: a tenth of the window, at most 20,000."""
     tenant: str | None = None
     """The owner of the conversation, where one store serves several. Default: ""."""
-    expand_where: Place | None = None
+    expand_where: Literal["view", "tail", "auto"] | None = None
     """Place an expanded original is shown: in its place (`view`), in the result of the call (`tail`), or in the cheaper
     of the two (`auto`, the default)."""
     background: bool | Background | RemoteBackground | None = None

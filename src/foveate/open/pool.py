@@ -13,14 +13,15 @@ from weakref import WeakSet, WeakValueDictionary
 from ..conversation import Conversation, validate
 from ..conversation.plugins import Plugin
 from ..errors import BadSetting
+from ..policies import PolicyChoice
 from ..ports import Store, Summarizer
 from .conversations import Opener
-from .options import Options, PolicyChoice
+from .options import Options
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation
 
-__all__ = ["Conversations", "Use"]
+__all__ = ["ConversationUse", "Conversations"]
 
 _NO_OPTIONS = Options()
 
@@ -115,14 +116,14 @@ class Conversations:
             known = await asyncio.to_thread(self.get, name)
         return known.aio
 
-    def use(self, name: str) -> Use:
+    def use(self, name: str) -> ConversationUse:
         """Use the conversation `name` alone, in a `with` or an `async with` block; other uses of it wait their turn.
 
         `with conversations.use("t1") as chat` gives a Conversation, `async with` an AsyncConversation. A use within a
         use of the same name waits for ever. Uses in other processes do not wait; the store detects their writes.
         """
         name = validate.conversation_name("The name of a conversation", name)
-        return Use(self, name)
+        return ConversationUse(self, name)
 
     def close(self) -> None:
         """Close the store, if this object opened it, and give up summaries that are being written.
@@ -214,7 +215,7 @@ class Conversations:
         turn.set_result(None)
 
 
-class Use:
+class ConversationUse:
     """One use of a conversation, as a context manager. Made by `Conversations.use`."""
 
     def __init__(self, conversations: Conversations, name: str) -> None:

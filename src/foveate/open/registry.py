@@ -6,19 +6,13 @@ Each leaf is imported when it is first opened.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, overload
 
 from ..conversation import validate
 from ..core.catalog import model_names
 from ..core.summaries import Summary, SummaryRequest
-from ..ports import Cost, Database, Format, Prompts, Summarizer
-from ..stores import Synchronous, place_of
-
-if TYPE_CHECKING:
-    from ..models.anthropic import AnthropicModel
-    from ..models.demo import DemoModel
-    from ..models.openai import OpenAIModel
-    from ..models.responses import ResponsesModel
+from ..ports import AsyncModel, Cost, Database, Format, Prompts, Summarizer, SyncModel
+from ..stores import place_of
 
 __all__ = [
     "check_price",
@@ -33,7 +27,7 @@ __all__ = [
 ]
 
 
-def open_store(url: str, *, synchronous: Synchronous = "full") -> Database:
+def open_store(url: str, *, synchronous: Literal["full", "normal"] = "full") -> Database:
     """Open the store of a URL: `memory:`, `sqlite:///PATH` or `postgresql://...`. Raises BadSetting for any other URL.
 
     The store keeps conversations and the catalog of agents.
@@ -62,6 +56,41 @@ def open_store(url: str, *, synchronous: Synchronous = "full") -> Database:
     )
 
 
+@overload
+def open_model(
+    name: str,
+    *,
+    asynchronous: Literal[False] = False,
+    max_tokens: int | None = None,
+    timeout: float | None = None,
+    max_retries: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    api_key: str | None = None,
+) -> SyncModel: ...
+@overload
+def open_model(
+    name: str,
+    *,
+    asynchronous: Literal[True],
+    max_tokens: int | None = None,
+    timeout: float | None = None,
+    max_retries: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    api_key: str | None = None,
+) -> AsyncModel: ...
+@overload
+def open_model(
+    name: str,
+    *,
+    asynchronous: bool,
+    max_tokens: int | None = None,
+    timeout: float | None = None,
+    max_retries: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    api_key: str | None = None,
+) -> SyncModel | AsyncModel: ...
+
+
 def open_model(
     name: str,
     *,
@@ -71,7 +100,7 @@ def open_model(
     max_retries: int | None = None,
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
-) -> AnthropicModel | OpenAIModel | ResponsesModel | DemoModel:
+) -> SyncModel | AsyncModel:
     """Open a model by its name, through its provider's official SDK.
 
     `name`: such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`, `google:gemini-2.5-flash` or `xai:grok-4.7`

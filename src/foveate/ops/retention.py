@@ -7,19 +7,29 @@ is a transaction of its own, and erased messages are skipped, so an interrupted 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from ..conversation.retention import RetentionCount, RetentionReport
 from ..core.conversation_names import child_name
-from ..core.retention import Age, Ages, read_ages
+from ..core.retention import Age, AgeKind, Ages, Exempt, Wait, read_ages
 from ..errors import BadSetting, ConflictError
 from ..open import Options, open_conversation
 from ..ports import IMPORTING, Clock, Database, Erasure, wall_clock
 from ..stores.checks import check_texts
 
-if TYPE_CHECKING:
-    from ..conversation.retention import RetentionReport
-
-__all__ = ["age_conversation", "age_database", "age_tenant", "erase_conversation", "erase_tenant"]
+__all__ = [
+    "Age",
+    "AgeKind",
+    "Ages",
+    "Exempt",
+    "RetentionCount",
+    "RetentionReport",
+    "Wait",
+    "age_conversation",
+    "age_database",
+    "age_tenant",
+    "erase_conversation",
+    "erase_tenant",
+]
 
 _MESSAGES = 5_000
 """Messages erased by one transaction, which also reads the whole tree of forks."""
@@ -43,8 +53,6 @@ def age_conversation(
     head = store.open(tenant, name, create=False)
     now = clock or wall_clock
     if not _may_be_old(store, head.tenant, name, read_ages(ages), now()):
-        from ..conversation.retention import RetentionReport
-
         return RetentionReport(name)
     with open_conversation(
         name, store=store, policy="off", expand=False, options=Options(tenant=tenant, background=False, clock=now)

@@ -6,7 +6,7 @@ preset, shipped or in a TOML file. `placeholder` and `replacement` help to write
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from .pins import pin_newest
     from .placeholders import placeholder, replacement
     from .pruning import prune_tool_outputs
-    from .recap_environment import recap_settings
+    from .recap_environment import RecapSettings, recap_settings
     from .recaps import RECAP_INSTRUCTION, recap_batches
+    from .span_selection import TokenWindow
     from .superseded_results import supersede
     from .tool_result_filter import filter_tool_results
 
@@ -40,6 +41,10 @@ __all__ = [
     "RECAP_INSTRUCTION",
     "PluginRetention",
     "Policy",
+    "PolicyChoice",
+    "RecapSettings",
+    "Stage",
+    "TokenWindow",
     "check_compatible",
     "check_policies",
     "checkpoint",
@@ -66,6 +71,9 @@ __all__ = [
     "supersede",
     "when_it_pays",
 ]
+
+PolicyChoice = str | Policy | Sequence[str | Policy]
+"""A preset's name or file, a policy, or a list of both."""
 
 DEFAULT_PRESET = "balanced"
 """The preset of a conversation that names none."""
@@ -96,6 +104,8 @@ _WITH_STATE = ("recap",)
 _MODULES = {
     "RECAP_INSTRUCTION": "recaps",
     "PluginRetention": "block_retention",
+    "RecapSettings": "recap_environment",
+    "TokenWindow": "span_selection",
     "checkpoint": "checkpoints",
     "checkpoint_edit": "checkpoints",
     "compact_on_overflow": "compaction",

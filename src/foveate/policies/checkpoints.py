@@ -18,7 +18,7 @@ from ..core.edits import Edit, Replace, Summarize, SummaryRole, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.sizes import estimate, tokens_of
-from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
+from ..core.summaries import Answer, NeedsSummary, SummaryRequest, Urgency
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .frames import CHECKPOINT, PLAIN_CHECKPOINT, frame_summary, unframe_summary
@@ -150,7 +150,7 @@ class _Checkpoint(Struct, frozen=True):
             return
         covered = {id: edit for id, edit in filtered.items() if id in inside}
         if _may_try(view):
-            when: When = "ahead" if missing > 0 else "soon" if self.ahead else "now"
+            when: Urgency = "ahead" if missing > 0 else "soon" if self.ahead else "now"
             yield from self._request(view, span, numbers, covered, when)
         elif not self.ahead:
             yield from covered.values()
@@ -171,7 +171,7 @@ class _Checkpoint(Struct, frozen=True):
         return later if any(map(is_carried_summary, view)) else max(first, later)
 
     def _request(
-        self, view: View, span: OldestSpan, numbers: MessageNumbers, filtered: dict[str, Replace], when: When
+        self, view: View, span: OldestSpan, numbers: MessageNumbers, filtered: dict[str, Replace], when: Urgency
     ) -> Iterator[Edit | NeedsSummary]:
         """Request the summary of `span`.
 

@@ -18,7 +18,7 @@ from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.results import native_message
 from ..core.sizes import tokens_of
-from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
+from ..core.summaries import Answer, NeedsSummary, SummaryRequest, Urgency
 from ..core.units import cut_points
 from ..core.view import Entry, View
 from ..digest import digest
@@ -42,9 +42,6 @@ __all__ = ["BACKGROUND", "compact_on_overflow"]
 
 BACKGROUND = COMPACTION
 """Frame of the summary. It says that the text is background: a model would follow a summary like an instruction."""
-
-Refusal = Callable[[SummaryRequest, str], str]
-"""Takes a request and its summary. Returns why the summary is not good enough, or ""."""
 
 _NAME = "compact"
 _NO_PROGRESS = "no progress"
@@ -78,7 +75,7 @@ def compact_on_overflow(
     role: SummaryRole = "user",
     prompt: str = "",
     input_max: int | None = None,
-    refuses: Refusal | None = None,
+    refuses: Callable[[SummaryRequest, str], str] | None = None,
     ahead: float = 0.0,
     digest: bool = True,
 ) -> Policy:
@@ -149,7 +146,7 @@ class _Compact(Struct, frozen=True):
     role: SummaryRole
     prompt: str
     input_max: int | None
-    refuses: Refusal | None
+    refuses: Callable[[SummaryRequest, str], str] | None
     ahead: float
     digest: bool
     focus: str = ""
@@ -233,7 +230,7 @@ class _Compact(Struct, frozen=True):
         coming = 0 if is_due else int((trigger - window.occupied) / window.scale)
         kept = open_inputs(view, window.share(_OPEN_SHARE))
         span = select_oldest_before(view, self._first_recent(view, window, coming), keep=kept)
-        when: When = "ahead" if not is_due else "soon" if self.ahead else "now"
+        when: Urgency = "ahead" if not is_due else "soon" if self.ahead else "now"
         if span and (single := _single_message(span)):
             shorter, request = self._shorten(single, view) if is_due else None, None
         else:
@@ -287,7 +284,7 @@ class _Compact(Struct, frozen=True):
         return first
 
     def _request(
-        self, view: View, span: OldestSpan, last: Task | None, window: _Window, when: When
+        self, view: View, span: OldestSpan, last: Task | None, window: _Window, when: Urgency
     ) -> NeedsSummary | None:
         """Return the request for the summary of `span`, and the use of its answer; None if it could not free enough."""
         request = self._summary_request(view, span, last, window)
@@ -370,7 +367,7 @@ class _Compact(Struct, frozen=True):
             by_code=is_unreadable,
         )
 
-    def _reason(self, window: _Window, when: When) -> str:
+    def _reason(self, window: _Window, when: Urgency) -> str:
         if self.is_requested:
             return "it was asked for" + (f": {self.focus}" if self.focus else "")
         reason = f"the next request would take {window.occupied:,} of {window.usable:,} usable tokens"

@@ -23,8 +23,11 @@ class RecapSettings(TypedDict):
     """Arguments of `recap_batches`."""
 
     enabled: bool
+    """Whether the policy does anything."""
     min_preserved_assistant_messages: int
+    """The newest messages of the assistant that stay whole."""
     batch_size: int
+    """How many messages become recaps at once."""
 
 
 def recap_settings(environ: Mapping[str, str]) -> RecapSettings:

@@ -64,9 +64,6 @@ _NO_LINE = (
 )
 _log = logging.getLogger("foveate")
 
-Compact = Callable[[Entry], str | None]
-"""Returns the text that stands for an entry, or None for the rules of the policy."""
-
 
 @check_kinds
 def recap_batches(
@@ -79,7 +76,7 @@ def recap_batches(
     as_note: bool = False,
     template: str = LINE,
     note: str = NOTE,
-    compact: Compact | None = None,
+    compact: Callable[[Entry], str | None] | None = None,
     enabled: bool = True,
     min_preserved_pairs: int | None = None,
 ) -> Policy:
@@ -171,7 +168,7 @@ class _RecapForm(Struct, frozen=True):
     template: str
     note: str
     as_note: bool
-    compact: Compact | None
+    compact: Callable[[Entry], str | None] | None
 
     def own_text(self, entry: Entry) -> str:
         """Return the text of `compact` for an entry; "" if it leaves the entry to the rules."""

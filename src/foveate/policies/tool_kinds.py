@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from ..core.caches import cached, cached_by_text, cached_on_entry
 from ..core.growing import Growing
-from ..core.messages import State
+from ..core.messages import ResultState
 from ..core.results import is_loose_result, native_steps
 from ..core.tool_names import add_tool_names, tool_name
 from ..core.view import Entry, View
@@ -107,7 +107,7 @@ class CallKind(Struct, frozen=True, gc=False, array_like=True):
 CallClassifier = Callable[[str, str], CallKind]
 """Takes the name of a tool and the arguments of a call, as JSON text."""
 
-ClassifiedResult = tuple[Entry, State, CallKind]
+ClassifiedResult = tuple[Entry, ResultState, CallKind]
 
 _OTHER = CallKind("other")
 _LOOK = CallKind("look")
@@ -314,7 +314,7 @@ class _Finished(Struct, frozen=True, gc=False):
     """A finished result."""
 
     call_id: str
-    state: State
+    state: ResultState
 
 
 def is_absolute(path: str) -> bool:

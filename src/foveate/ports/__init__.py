@@ -5,11 +5,14 @@ To write your own, implement a protocol and pass its kit in `foveate.testing`.
 
 from __future__ import annotations
 
+from ..core.runs import LockHolder
 from ..core.stamps import StampRow
 from .completed_store import complete
-from .formats import Format, Rendered, RenderedCache
+from .formats import Format, Rendered
 from .models import Cost, CostOf, Delta, Gatherer, Model, StreamEnd, StreamingModel, TokenCounter
 from .observer import Fact, Observer
+from .opened_models import AsyncModel, SyncModel
+from .reply_streams import AsyncReplyStream, ReplyStream
 from .store import (
     Audits,
     Database,
@@ -45,6 +48,8 @@ from .values import (
 
 __all__ = [
     "IMPORTING",
+    "AsyncModel",
+    "AsyncReplyStream",
     "Audits",
     "Background",
     "Branch",
@@ -69,6 +74,7 @@ __all__ = [
     "LinkedRows",
     "Listed",
     "Lists",
+    "LockHolder",
     "Locks",
     "Model",
     "Observer",
@@ -77,7 +83,7 @@ __all__ = [
     "Releases",
     "RemoteBackground",
     "Rendered",
-    "RenderedCache",
+    "ReplyStream",
     "Rewinds",
     "SavesViews",
     "SearchHit",
@@ -88,6 +94,7 @@ __all__ = [
     "StreamEnd",
     "StreamingModel",
     "Summarizer",
+    "SyncModel",
     "TokenCounter",
     "append",
     "complete",

@@ -10,16 +10,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .corpus import Corpus, newest_recording, replay_files, sum_rows
+    from .corpus import Corpus, Failure, newest_recording, replay_files, sum_rows
+    from .engines import Engine, WorkerLost
+    from .recordings.recording import RecordedMessage, Recording
     from .result import CallFigures, EditFigures, ReplayResult, Row
     from .run import replay
+    from .views import ViewChange, ViewLog
 
 __all__ = [
     "CallFigures",
     "Corpus",
     "EditFigures",
+    "Engine",
+    "Failure",
+    "RecordedMessage",
+    "Recording",
     "ReplayResult",
     "Row",
+    "ViewChange",
+    "ViewLog",
+    "WorkerLost",
     "newest_recording",
     "replay",
     "replay_files",
@@ -27,9 +37,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Corpus", "newest_recording", "replay_files", "sum_rows"), "corpus"),
+    **dict.fromkeys(("Corpus", "Failure", "newest_recording", "replay_files", "sum_rows"), "corpus"),
     **dict.fromkeys(("CallFigures", "EditFigures", "ReplayResult", "Row"), "result"),
+    **dict.fromkeys(("ViewChange", "ViewLog"), "views"),
     "replay": "run",
+    **dict.fromkeys(("Engine", "WorkerLost"), "engines"),
+    **dict.fromkeys(("RecordedMessage", "Recording"), "recordings.recording"),
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,29 +18,24 @@ from ..core.profiles import window_of
 from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
 from ..models.known import format_of_model, prices_of_model
-from ..policies import DEFAULT_PRESET
-from .engines import Engine, EngineName, LocalEngine, WorkerLost, open_engine
+from ..policies import DEFAULT_PRESET, PolicyChoice
+from .engines import Engine, LocalEngine, WorkerLost, open_engine
 from .measure import DEFAULT_PRICES, share
 from .recordings import read_recordings
 from .recordings.recording import Recording
 from .recordings.session_folders import CLIENTS, TITLES, client_sessions, session_folder
 from .recordings.source import readable_path
 from .result import ReplayResult, Row
-from .run import Check, PolicyLike, policy_name, replay
+from .run import policy_name, replay
 
 __all__ = ["Corpus", "Failure", "newest_recording", "replay_files", "settings_of_recording", "sum_rows"]
-
-Progress = Callable[[float, int, str], None]
-"""Called with the number of recordings that are done, the number of all, and the newest of them.
-
-If all run in this process, it is also called before each message. The number then includes a part of a recording.
-"""
 
 
 class Failure(Struct, frozen=True):
     """A recording that could not be replayed."""
 
     path: str
+    """The file."""
     policy: str
     """The policy under which it failed; empty if the recording could not be read."""
     error: str
@@ -66,29 +61,31 @@ class Corpus(Struct, frozen=True):
 def replay_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    policies: Sequence[PolicyLike] = (DEFAULT_PRESET,),
+    policies: Sequence[PolicyChoice] = (DEFAULT_PRESET,),
     window: int | None = 200_000,
     provider: str | None = "openai",
     prices: Prices | None = DEFAULT_PRICES,
     model: str | None = None,
-    check: Check | None = None,
+    check: Callable[[str, bytes], Sequence[object]] | None = None,
     store: str = "memory:",
     format: str | None = None,
     lenient: bool = False,
     jobs: int | None = None,
-    engine: Engine | EngineName = "local",
+    engine: Engine | Literal["local", "ray"] = "local",
     views: bool = False,
-    progress: Progress | None = None,
+    progress: Callable[[float, int, str], object] | None = None,
 ) -> Corpus:
     """Replay every conversation of every file under every policy.
 
     `window`, `provider` and `prices`: None for those of each recording's model (see `settings_of_recording`). `model`:
-    use this one instead of the recorded ones.
-    `jobs` is the number of processes: by default one for each processor, but only one for a single file or if all write
-    to one store. `engine`: `ray` runs the work on a Ray cluster instead; it has no store but `memory:`. With several
-    processes, `check` and policies that are callables must be importable functions. `format` and `lenient` go to the
-    reader. `views` keeps the view of each call in the results, for a single file only. Problems
-    of a recording are returned in `Corpus.failures`. Raises BadSetting for a setting that applies to all recordings.
+    use this one instead of the recorded ones. `jobs` is the number of processes: by default one for each processor, but
+    only one for a single file or if all write to one store. `engine`: `ray` runs the work on a Ray cluster instead; it
+    has no store but `memory:`. With several processes, `check` and policies that are callables must be importable
+    functions. `format` and `lenient` go to the reader. `progress` is called with the number of recordings that are
+    done, the number of all, and the newest of them; if all run in this process, also before each message, and the first
+    number then includes a part of a recording. `views` keeps the view of each call in the results, for a single file
+    only. Problems of a recording are returned in `Corpus.failures`. Raises BadSetting for a setting that applies to all
+    recordings.
     """
     files = [os.fspath(path) for path in paths]
     settings: dict[str, Any] = {
@@ -232,7 +229,7 @@ def newest_recording(home: Path | None = None, environ: Mapping[str, str] | None
 class _Task(Struct, frozen=True):
     path: str
     label: str
-    policies: tuple[PolicyLike, ...]
+    policies: tuple[PolicyChoice, ...]
     format: str | None
     lenient: bool
     model: str | None
@@ -250,7 +247,7 @@ def _lost(path: str) -> _Outcome:
     return _Outcome((), (Failure(path, "", problem, True),))
 
 
-def _work_here(tasks: Sequence[_Task], progress: Progress) -> Iterator[tuple[int, _Outcome]]:
+def _work_here(tasks: Sequence[_Task], progress: Callable[[float, int, str], object]) -> Iterator[tuple[int, _Outcome]]:
     """Yield the index and the outcome of each task, and report the part of it that is done."""
     for index, task in enumerate(tasks):
 

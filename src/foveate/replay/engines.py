@@ -20,9 +20,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from ..errors import BadSetting
 
-__all__ = ["Engine", "EngineName", "LocalEngine", "RayEngine", "WorkerLost", "open_engine"]
-
-EngineName = Literal["local", "ray"]
+__all__ = ["Engine", "LocalEngine", "RayEngine", "WorkerLost", "open_engine"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -157,7 +155,7 @@ class RayEngine:
             self._ray.shutdown()
 
 
-def open_engine(engine: Engine | EngineName, workers: int | None = None) -> Engine:
+def open_engine(engine: Engine | Literal["local", "ray"], workers: int | None = None) -> Engine:
     """Return the engine of this name, or the given engine. Raises BadSetting for an unknown name."""
     if engine == "local":
         return LocalEngine(workers)

@@ -28,7 +28,7 @@ from ..core.stamps import Usage
 from ..core.view import Prices, View
 from ..core.wire import encode_message
 from ..open import Options, cost_of, open_conversation, open_summarizer
-from ..policies import DEFAULT_PRESET
+from ..policies import DEFAULT_PRESET, PolicyChoice
 from ..ports import Store, Summarizer
 from ..settings import load
 from .lookup import Lookup
@@ -41,8 +41,6 @@ from .summaries import BilledSummarizer, ImmediateCall
 from .views import ViewLog
 
 __all__ = [
-    "Check",
-    "PolicyLike",
     "dollars",
     "edit_figures",
     "policy_name",
@@ -101,12 +99,6 @@ def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
     return sum([cost(Usage(0, cached, tokens - cached, 0)) or 0.0 for tokens, cached in requests], 0.0)
 
 
-Check = Callable[[str, bytes], Sequence[object]]
-"""A second checker. It takes the provider's name and the JSON bytes of a request body, and returns the problems."""
-
-PolicyLike = str | Policy | Sequence[Policy]
-"""A policy as `open_conversation` takes it: a name, or callables."""
-
 _REFUSALS = 5
 """The number of the second checker's findings to keep as text."""
 _STEP = 1_000
@@ -116,11 +108,11 @@ _STEP = 1_000
 def replay(
     recording: Recording | Iterable[Message],
     *,
-    policy: PolicyLike = DEFAULT_PRESET,
+    policy: PolicyChoice = DEFAULT_PRESET,
     window: int = 200_000,
     provider: str = "openai",
     prices: Prices = DEFAULT_PRICES,
-    check: Check | None = None,
+    check: Callable[[str, bytes], Sequence[object]] | None = None,
     store: str | Store = "memory:",
     name: str = "",
     transcript: str = "",
@@ -133,8 +125,9 @@ def replay(
     """Replay a recording, or the messages of a conversation, under one policy.
 
     `window` is in tokens. `provider` (`openai` or `anthropic`) selects the format to render. `prices` are those of
-    reading and writing cached input. `check` gets every request body; without it no view counts as illegal. `store` and
-    `name` select where the conversation is stored; if the name exists, the next free one is used. `transcript` is the
+    reading and writing cached input. `check` gets the provider's name and the JSON bytes of every request body, and
+    returns the problems, such as `foveate.testing.check_body`; without it no view counts as illegal. `store` and `name`
+    select where the conversation is stored; if the name exists, the next free one is used. `transcript` is the
     recording's name in the row. `summarizer` writes the summaries that a policy requests; the default, for policies
     that require summaries, takes the first characters of each message. Summaries are billed as if a model had written
     them. `views` keeps the view of each call in the result. `progress` is called before each message, with the number
@@ -171,16 +164,20 @@ def replay(
         return run.result(label, policy_name(policy), window, model, notes)
 
 
-def policy_name(policy: PolicyLike) -> str:
+def policy_name(policy: PolicyChoice) -> str:
     """Return the name of a policy in a row: its own name, or the names of its functions or types."""
     if isinstance(policy, str):
         return policy
-    functions = policy if isinstance(policy, Sequence) else (policy,)
-    types = (type(function).__name__.lstrip("_").lower() for function in functions)
-    return "+".join(getattr(function, "__name__", name) for function, name in zip(functions, types, strict=True))
+    return "+".join(map(_name_of, policy)) if isinstance(policy, Sequence) else _name_of(policy)
 
 
-def _requires_summaries(policy: PolicyLike, settings: Mapping[str, Any] | None) -> bool:
+def _name_of(policy: str | Policy) -> str:
+    if isinstance(policy, str):
+        return policy
+    return getattr(policy, "__name__", "") or type(policy).__name__.lstrip("_").lower()
+
+
+def _requires_summaries(policy: PolicyChoice, settings: Mapping[str, Any] | None) -> bool:
     """Return whether this policy, with the effective settings, requires summaries."""
     policies = load(policy=policy, environ=os.environ, folder=Path(), settings=settings).policies
     return any(getattr(each, "needs_summarizer", False) for each in policies)
@@ -208,7 +205,7 @@ class _Run:
         clock: _Clock,
         provider: str,
         prices: Prices,
-        check: Check | None,
+        check: Callable[[str, bytes], Sequence[object]] | None,
         summarizer: BilledSummarizer | None,
         views: ViewLog | None,
         model: str,
@@ -366,7 +363,7 @@ def _open(
     provider: str,
     window: int,
     model: str,
-    policy: PolicyLike,
+    policy: PolicyChoice,
     prices: Prices,
     clock: _Clock,
     summarizer: Summarizer | None,

@@ -98,7 +98,7 @@ class ListMemory:
             self._lists.clear()
             self._count = self._size = 0
 
-    def find(self, key: tuple[str, str, bytes], content: bytes) -> tuple[_KnownList | None, int, int]:
+    def _find(self, key: tuple[str, str, bytes], content: bytes) -> tuple[_KnownList | None, int, int]:
         """Return the list that has most items in common with that of a body, how many, and where they end."""
         with self._lock:
             alike = list(self._lists.get(key, ()))
@@ -111,7 +111,7 @@ class ListMemory:
                 break
         return best
 
-    def keep(self, key: tuple[str, str, bytes], known: _KnownList, before: _KnownList | None) -> None:
+    def _keep(self, key: tuple[str, str, bytes], known: _KnownList, before: _KnownList | None) -> None:
         """Remember a list, in the place of `before`."""
         with self._lock:
             alike = self._lists.setdefault(key, [])
@@ -152,7 +152,7 @@ class RequestBody:
         read = None
         if memory is not None and len(content) >= _BEGINNING:
             key = owner, api.format, content[:_BEGINNING]
-            self._known, self._count, end = memory.find(key, content)
+            self._known, self._count, end = memory._find(key, content)
             read = self._rest(end)
         self.fields: dict[str, Raw] = _FIELDS.decode(content) if read is None else read
         """The values by key, not decoded. In the place of the list of messages, there may be a part: see `items`."""
@@ -162,7 +162,7 @@ class RequestBody:
             self._own = self._as_known()
             if self._own is not None:
                 is_continued = self._known is not None and self._count * 2 > len(self._known.items)
-                memory.keep(key, self._own, self._known if is_continued else None)
+                memory._keep(key, self._own, self._known if is_continued else None)
 
     def _rest(self, end: int) -> dict[str, Raw] | None:
         """Return the values by key, with only the items behind the known ones; None if the body must be read whole.

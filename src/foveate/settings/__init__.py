@@ -18,7 +18,7 @@ from ..errors import BadInput, BadSetting
 from ..formats import get_format
 from ..models import is_model_name, suggest_model
 from ..models.known import format_of_model
-from ..policies import DEFAULT_PRESET, FLOOR, check_policies
+from ..policies import DEFAULT_PRESET, FLOOR, PolicyChoice, check_policies
 from ..policies.presets import BARE, Preset, load_presets
 from ..policies.presets.assembly import assemble, check_value, higher_levels, is_on, settled, switched_on
 from ..policies.presets.mechanisms import in_order
@@ -96,7 +96,7 @@ class Settings(Struct, frozen=True):
 
 def load(
     *,
-    policy: str | Policy | Sequence[str | Policy] | None = None,
+    policy: PolicyChoice | None = None,
     environ: Mapping[str, str],
     folder: Path | None = None,
     settings: Mapping[str, Any] | None = None,

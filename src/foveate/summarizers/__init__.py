@@ -13,14 +13,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
+from ..core.summaries import Answer, NeedsSummary, Summary, SummaryRequest, Urgency
 from ..errors import BadSetting
 from ..ports import Summarizer
 from .fallback import checked, fallback
 from .first_characters import first_characters
 
 if TYPE_CHECKING:
-    from .acceptance import accept
+    from .acceptance import Verdict, accept
     from .cache import cached
     from .history import digest_history
     from .model import model_summarizer
@@ -31,6 +31,8 @@ __all__ = [
     "NeedsSummary",
     "Summary",
     "SummaryRequest",
+    "Urgency",
+    "Verdict",
     "accept",
     "cached",
     "check_name",
@@ -69,6 +71,7 @@ def check_name(name: str, hint: str = "") -> None:
 
 
 _LAZY = {
+    "Verdict": ".acceptance",
     "accept": ".acceptance",
     "cached": ".cache",
     "digest_history": ".history",

@@ -32,7 +32,7 @@ from .templates import Templates
 from .timeout import await_with_timeout, call_with_timeout, check_timeout, close_with
 from .transcript import split_messages
 
-__all__ = ["TIMEOUT", "model_summarizer"]
+__all__ = ["TIMEOUT", "ModelSummarizer", "model_summarizer"]
 
 TIMEOUT = 120.0
 """Seconds for a summary, all its requests together."""
@@ -65,14 +65,14 @@ def model_summarizer(
     model: Model,
     format: Format,
     *,
-    prompts: Mapping[str, str] | str | Path | Templates | None = None,
+    prompts: Mapping[str, str] | str | Path | None = None,
     window: int | None = None,
     timeout: float | None = TIMEOUT,
 ) -> Summarizer:
     """Return a summarizer that asks a model; it is awaitable if the model is.
 
     `format`: the format of the model's requests, used by this summarizer alone. `prompts`: a folder of `.md` files, or
-    a mapping of names to texts; they replace the shipped prompts of the same names, or add to them (see `Templates`).
+    a mapping of names to texts; they replace the shipped prompts of the same names, or add to them.
     `window`: the model's window in tokens; default: the known one, else 32,000. The messages are made to fit it: long
     results become digests, then the history is split into at most six parts, and their summaries are summarised
     together. A further attempt, and one after a refusal for length, reads half as much. If the summary leaves out a
@@ -91,15 +91,19 @@ def model_summarizer(
     if window is not None and (type(window) is not int or window < 1_000):
         raise BadSetting(f"Window must be a whole number of at least 1,000 tokens, not {window!r}.")
     check_timeout(timeout)
-    templates = prompts if isinstance(prompts, Templates) else Templates(prompts)
-    return _ByModel(model, format, templates, window, timeout)
+    return ModelSummarizer(model, format, Templates(prompts), window, timeout)
 
 
-class _ByModel:
+class ModelSummarizer:
     """A summarizer that asks a model. Safe to use from several threads."""
 
     def __init__(
-        self, model: Model, format: Format, templates: Templates, window: int | None, timeout: float | None
+        self,
+        model: Model,
+        format: Format,
+        templates: Templates,
+        window: int | None = None,
+        timeout: float | None = TIMEOUT,
     ) -> None:
         self.name = model.name
         self._model, self._format, self._templates, self._timeout = model, format, templates, timeout

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, Status, StatusCode
 
 from ..core.totals import Totals
-from ..ports import Fact, Format
+from ..ports import Fact
 
-__all__ = ["Observable", "OpenTelemetryObserver", "instrument"]
+if TYPE_CHECKING:
+    from ..conversation import AsyncConversation, Conversation
+
+__all__ = ["OpenTelemetryObserver", "instrument"]
 
 _NAMES = {
     "input": "gen_ai.usage.input_tokens",
@@ -43,21 +46,8 @@ _BUCKETS = [4**n for n in range(14)]
 """Bucket bounds that the conventions recommend for `gen_ai.client.token.usage`."""
 
 
-class Observable(Protocol):
-    """A conversation, sync or async."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def format(self) -> Format: ...
-
-    @property
-    def _agent(self) -> Any: ...
-
-
 def instrument(
-    chat: Observable,
+    chat: Conversation | AsyncConversation,
     *,
     model: str = "",
     provider: str = "",

@@ -8,17 +8,32 @@ from __future__ import annotations
 from .bodies import BodyChecker, Refusal, check_body
 from .builders import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
 from .model import ScriptedModel
-from .script import CutReply, Failure, IllegalRequest, ProviderError, SlowReply, StoppedReply
+from .script import (
+    CutReply,
+    Failure,
+    IllegalRequest,
+    ProviderError,
+    Script,
+    ScriptedReply,
+    ScriptItem,
+    SlowReply,
+    StoppedReply,
+)
 from .stubs import StubAnthropic, StubGemini, StubOpenAI
+from .usage import Billed
 
 __all__ = [
+    "Billed",
     "BodyChecker",
     "CutReply",
     "Failure",
     "IllegalRequest",
     "ProviderError",
     "Refusal",
+    "Script",
+    "ScriptItem",
     "ScriptedModel",
+    "ScriptedReply",
     "SlowReply",
     "StoppedReply",
     "StubAnthropic",

@@ -11,7 +11,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from ..core.messages import Media, Message, Reasoning, State, ToolCall, assistant, system, tool_result, user
+from ..core.messages import Media, Message, Reasoning, ResultState, ToolCall, assistant, system, tool_result, user
 from .sample_project import Project, prose
 
 __all__ = ["agent_run", "answer", "call", "calls", "chat", "say", "system", "text_of", "thought", "user"]
@@ -53,7 +53,7 @@ def calls(*items: str | Message, text: str = "") -> Message:
     return assistant(text, *(part for message in messages for part in message.calls))
 
 
-def answer(call_id: str, text: str = "ok", *media: Media, state: State = "ok", name: str = "") -> Message:
+def answer(call_id: str, text: str = "ok", *media: Media, state: ResultState = "ok", name: str = "") -> Message:
     """Return the result of one call."""
     return tool_result(call_id, text, *media, state=state, name=name)
 

@@ -7,7 +7,7 @@ only makes numbers smaller. There is no randomness here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from ..core.edits import (
     Bill,
@@ -21,7 +21,6 @@ from ..core.edits import (
     SummaryRole,
     Target,
     Task,
-    TaskState,
     Unpin,
 )
 from ..core.messages import (
@@ -32,8 +31,8 @@ from ..core.messages import (
     Opaque,
     Part,
     Reasoning,
+    ResultState,
     Role,
-    State,
     Text,
     ToolCall,
     ToolResult,
@@ -75,9 +74,9 @@ NAMES: Final = ("read_file", "bash", "grep", "mcp__files__read", "functions.bash
 SERVER_TOOLS: Final = ("web_search", "web_fetch", "code_execution", "bash_code_execution", "tool_search_tool_regex")
 """Tools that Anthropic runs."""
 ODD_IDS: Final = ("", "call#2", "call 3", "ж", "a" * 90, "a\x00b")
-STATES: Final[tuple[State, ...]] = ("ok", "ok", "error", "interrupted")
+STATES: Final[tuple[ResultState, ...]] = ("ok", "ok", "error", "interrupted")
 ROLES: Final[tuple[SummaryRole, ...]] = ("user", "assistant", "system")
-TASKS: Final[tuple[TaskState, ...]] = ("pending", "done", "failed", "skipped")
+TASKS: Final[tuple[Literal["pending", "done", "failed", "skipped"], ...]] = ("pending", "done", "failed", "skipped")
 MEDIA: Final = (
     Media("image/png", "base64", TINY_PNG),
     Media("image/png", "url", "https://example.com/shot.png"),
@@ -177,7 +176,7 @@ class _Talk:
         found = f'{{"toolResponse":{{{own}"toolType":"GOOGLE_SEARCH_WEB","response":{{}}}}}}'
         return Opaque("gemini", "toolCall", call), Opaque("gemini", "toolResponse", found)
 
-    def answer(self, call_id: str, *content: Content, state: State = "ok", extra: Extra | None = None) -> None:
+    def answer(self, call_id: str, *content: Content, state: ResultState = "ok", extra: Extra | None = None) -> None:
         self.say("tool", ToolResult(call_id, content, state), extra=extra)
 
 

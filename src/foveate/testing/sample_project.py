@@ -10,7 +10,7 @@ import json
 from random import Random
 from typing import Final, NamedTuple
 
-from ..core.messages import State
+from ..core.messages import ResultState
 
 __all__ = ["Project", "Step", "prose"]
 
@@ -61,7 +61,7 @@ class Step(NamedTuple):
     tool: str
     arguments: dict[str, object]
     result: str
-    state: State = "ok"
+    state: ResultState = "ok"
 
 
 class Project:

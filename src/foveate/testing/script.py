@@ -16,7 +16,6 @@ __all__ = [
     "Failure",
     "IllegalRequest",
     "ProviderError",
-    "ReplyContent",
     "Script",
     "ScriptItem",
     "ScriptedReply",
@@ -26,9 +25,6 @@ __all__ = [
     "too_long",
 ]
 
-ReplyContent = str | Message | Mapping[str, Any]
-"""Text, a message of the assistant, or a whole response in the provider's format."""
-
 
 class SlowReply(NamedTuple):
     """A reply that a streaming server begins at once and finishes after some seconds.
@@ -36,8 +32,8 @@ class SlowReply(NamedTuple):
     Direct calls of the model do not wait.
     """
 
-    answer: ReplyContent
-    """The reply."""
+    answer: str | Message | Mapping[str, Any]
+    """The reply: a text, a message of the assistant, or a whole response in the provider's format."""
     seconds: float
     """How long it takes."""
 
@@ -45,8 +41,8 @@ class SlowReply(NamedTuple):
 class StoppedReply(NamedTuple):
     """A reply with a given stop reason of the provider, such as `max_tokens`."""
 
-    answer: ReplyContent
-    """The reply."""
+    answer: str | Message | Mapping[str, Any]
+    """The reply: a text, a message of the assistant, or a whole response in the provider's format."""
     reason: str
     """The stop reason, in the provider's words."""
 
@@ -65,7 +61,7 @@ class Failure(NamedTuple):
 class CutReply(NamedTuple):
     """A reply whose connection breaks in the middle. A stream brings about half of it; the response is incomplete."""
 
-    answer: ReplyContent
+    answer: str | Message | Mapping[str, Any]
     """The reply of which half arrives."""
     is_clean: bool = False
     """Whether the server ends its response normally, as some proxies do, instead of breaking the connection."""
@@ -73,7 +69,7 @@ class CutReply(NamedTuple):
     """The provider's error in the middle of the stream instead."""
 
 
-ScriptItem = ReplyContent | CutReply | SlowReply | StoppedReply | Failure | Exception
+ScriptItem = str | Message | Mapping[str, Any] | CutReply | SlowReply | StoppedReply | Failure | Exception
 """A reply, a reply with a fault, an error of the provider, or an exception to raise."""
 
 Script = Iterable[ScriptItem] | Callable[[dict[str, Any]], ScriptItem]
@@ -84,6 +80,7 @@ class ScriptedReply(NamedTuple):
     """The response to one request, and the faults of its delivery."""
 
     response: dict[str, Any]
+    """The response in the provider's format."""
     cut: CutReply | None = None
     """Set if the reply is cut."""
     seconds: float = 0.0

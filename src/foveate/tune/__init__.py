@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .report import preset_text
-from .result import HeldOut, Trial, Tuned
+from .result import Ending, HeldOut, Trial, Tuned
 from .tuning import tune
 
-__all__ = ["HeldOut", "Trial", "Tuned", "preset_text", "tune"]
+__all__ = ["Ending", "HeldOut", "Trial", "Tuned", "preset_text", "tune"]

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from ..replay.corpus import Failure
 from ..replay.result import Row
-from .space import Value
 
 __all__ = ["Ending", "HeldOut", "Trial", "Tuned"]
 
@@ -21,7 +20,7 @@ class Trial(Struct, frozen=True):
 
     settings: dict[str, Any]
     """The values that differ from the preset's, by mechanism and setting; empty for the preset itself."""
-    changes: tuple[tuple[str, Value, Value], ...]
+    changes: tuple[tuple[str, bool | int | float | str, bool | int | float | str], ...]
     """The same as name, value of the preset, and new value."""
     all_in: float
     """The cost with fetching back everything that was missed, relative to sending everything."""

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from time import monotonic
+from typing import Literal
 
 from ..core.view import Prices
 from ..errors import BadSetting
 from ..replay.corpus import Failure, sum_rows
-from ..replay.engines import Engine, EngineName, open_engine
+from ..replay.engines import Engine, open_engine
 from ..replay.measure import DEFAULT_PRICES
 from ..settings import load
 from .frontier import all_in, non_dominated, readable
@@ -29,9 +30,6 @@ __all__ = ["LEAST_RECORDINGS", "tune"]
 
 LEAST_RECORDINGS = 4
 """With fewer recordings no half has two, and the result would follow a single session."""
-
-Progress = Callable[[int, float, str], None]
-"""Called after each replay with the number of replays, the elapsed share of the time, and the stage."""
 
 _FOR_ALL = 0.04
 """Share of the time in which recordings must have been replayed under the preset. Others are left out: the first round
@@ -63,13 +61,13 @@ def tune(
     minutes: float | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    engine: Engine | EngineName = "local",
+    engine: Engine | Literal["local", "ray"] = "local",
     format: str | None = None,
     lenient: bool = False,
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
     clock: Callable[[], float] = monotonic,
-    progress: Progress | None = None,
+    progress: Callable[[int, float, str], object] | None = None,
 ) -> Tuned:
     """Search the parameters of a preset for the lowest all-in cost on these recordings.
 
@@ -79,7 +77,8 @@ def tune(
     `engine` say where replays run, `format` and `lenient` how recordings are read. `environ` and `folder` (default:
     `os.environ` and the current folder) hold settings that take precedence over a preset; the search leaves these
     alone. `clock` returns seconds. The result depends on the seed and the recordings alone, unless the time is
-    too short for the search.
+    too short for the search. `progress` is called after each replay with the number of replays, the elapsed share of
+    the time, and the stage.
 
     Ctrl-C ends the search with the best result so far, unless the preset itself is not measured yet. Raises BadSetting
     for fewer than four recordings, for a preset without parameters, and for values out of range.

@@ -12,14 +12,13 @@ from ...core.catalog import (
     SYSTEM_PROMPT,
     Action,
     Binding,
-    CompactMode,
-    ExpirationMode,
     Prompt,
     complete_binding,
     prompt_key,
     validated,
 )
 from ...core.plurals import plural
+from ...core.stamps import CompactMode, ExpirationMode
 from ...errors import BadSetting
 from ...ports import Database
 from ..files import read_text

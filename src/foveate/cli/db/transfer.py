@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,7 +16,6 @@ from ...errors import BadSetting, ConflictError, StoreError
 from ...ops.archive import Count, UnfinishedImport, drop_unfinished, export_archive, import_archive
 from ...ops.archive import backup as back_up
 from ...ops.archive import find_unfinished as list_unfinished
-from ...ops.archive.check import Conflicts
 from ...replay.numbers import count
 from ..options import command_line
 from ..output import status_line
@@ -75,7 +74,7 @@ def export(
     return 0
 
 
-def import_(file: Path, /, *, on_conflict: Conflicts = "refuse", where: Where = NOWHERE) -> int:
+def import_(file: Path, /, *, on_conflict: Literal["refuse", "rename"] = "refuse", where: Where = NOWHERE) -> int:
     """Import an archive into a database.
 
     The command checks the whole archive first, and skips what is already stored. Conversations keep their tenants

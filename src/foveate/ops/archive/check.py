@@ -37,9 +37,7 @@ from .lines import (
     each_line,
 )
 
-__all__ = ["Conflicts", "check", "find_head"]
-
-Conflicts = Literal["refuse", "rename"]
+__all__ = ["check", "find_head"]
 
 T = TypeVar("T", Action, Binding, Prompt)
 
@@ -48,7 +46,7 @@ _TRIES_MAX = 100
 
 
 def check(
-    path: Path, store: Database, tenant: str, conflicts: Conflicts, on_line: Callable[[int], object]
+    path: Path, store: Database, tenant: str, conflicts: Literal["refuse", "rename"], on_line: Callable[[int], object]
 ) -> dict[int, str]:
     """Return the suffix for the names of each tree that must be renamed, by its number from 1.
 
@@ -104,7 +102,7 @@ class _Wanted(Struct, frozen=True):
 
 
 class _Check:
-    def __init__(self, store: Database, tenant: str, conflicts: Conflicts) -> None:
+    def __init__(self, store: Database, tenant: str, conflicts: Literal["refuse", "rename"]) -> None:
         self.suffixes: dict[int, str] = {}
         self._store, self._tenant, self._conflicts = store, tenant, conflicts
         self._trees = 0

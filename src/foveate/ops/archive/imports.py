@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +21,7 @@ from ...core.runs import AgentRun, AgentRunStep
 from ...errors import BadSetting, StoreError
 from ...ports import IMPORTING, Database, Erasure, Head, StoredMessage, append
 from . import lines
-from .check import Conflicts, check, find_head
+from .check import check, find_head
 from .lines import (
     ActionLine,
     BindingLine,
@@ -64,7 +65,7 @@ def import_archive(
     path: str | Path,
     *,
     tenant: str | None = None,
-    on_conflict: Conflicts = "refuse",
+    on_conflict: Literal["refuse", "rename"] = "refuse",
     on_progress: Callable[[str, int], object] | None = None,
 ) -> Imported:
     """Write the conversations of an archive to a store, and return the result.

@@ -14,8 +14,8 @@ try:
 except ImportError as error:
     raise MissingExtra("A queue of jobs", "worker") from error
 
-from .jobs import CompactionJob, ErasureJob, RetentionJob, VacuumJob
-from .queue import Queue, enqueue, enqueue_async
+from .jobs import CompactionJob, ErasureJob, Job, RetentionJob, VacuumJob
+from .queue import JobKind, Queue, enqueue, enqueue_async
 from .tables import JobState, job_states, set_up
 from .worker import Backoff, Worker
 
@@ -23,6 +23,8 @@ __all__ = [
     "Backoff",
     "CompactionJob",
     "ErasureJob",
+    "Job",
+    "JobKind",
     "JobState",
     "Queue",
     "RetentionJob",

@@ -150,6 +150,7 @@ class RetentionJob(Struct, frozen=True, omit_defaults=True):
 
 
 Job = CompactionJob | ErasureJob | VacuumJob | RetentionJob
+"""A job of the queue."""
 
 TASKS: Mapping[str, type[Job]] = {
     "foveate.age": RetentionJob,

@@ -20,14 +20,14 @@ from ...ports import CompactionRequest
 from .jobs import SUMMARIZING, CompactionJob, ErasureJob, Job, RetentionJob, VacuumJob, task_of
 from .tables import Tables
 
-__all__ = ["QUEUE", "Queue", "What", "defer", "enqueue", "enqueue_async"]
+__all__ = ["QUEUE", "JobKind", "Queue", "defer", "enqueue", "enqueue_async"]
 
 QUEUE = "foveate"
 """The name of the queue: procrastinate's tables may have other queues too."""
 ERASING_FIRST = 10
 """The priority of erasing and retention; that of other jobs is 0."""
 
-What = Literal["age", "compact", "erase", "erase-tenant", "vacuum"]
+JobKind = Literal["age", "compact", "erase", "erase-tenant", "vacuum"]
 """The kinds of jobs: for a conversation, for a tenant, or for the whole store."""
 
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -143,7 +143,7 @@ class Queue:
 def enqueue(
     store: str | Queue,
     conversation: str,
-    what: What = "compact",
+    what: JobKind = "compact",
     *,
     tenant: str = "",
     focus: str = "",
@@ -180,7 +180,7 @@ def enqueue(
 async def enqueue_async(
     store: str | Queue,
     conversation: str,
-    what: What = "compact",
+    what: JobKind = "compact",
     *,
     tenant: str = "",
     focus: str = "",

@@ -23,7 +23,7 @@ from ...stores.postgres.errors import explain
 from ...stores.postgres.pool import Connections, Patient
 from ...stores.postgres.url import PostgresUrl, read_url
 
-__all__ = ["JobState", "State", "Tables", "job_states", "read_postgres_url", "set_up"]
+__all__ = ["JobState", "Tables", "job_states", "read_postgres_url", "set_up"]
 
 _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"
 _PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
@@ -203,9 +203,7 @@ def _bring_up_to_date(connection: psycopg.Connection[Any], place: str) -> None:
     connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS '{_MARK}{newest}'".encode())
 
 
-State = Literal["waiting", "running", "done", "failed"]
-
-_STATES: dict[str, State] = {
+_STATES: dict[str, Literal["waiting", "running", "done", "failed"]] = {
     "todo": "waiting",
     "doing": "running",
     "succeeded": "done",
@@ -233,7 +231,7 @@ class JobState(Struct, frozen=True):
     """The name of the conversation that the job works on."""
     tenant: str
     """Its owner."""
-    state: State
+    state: Literal["waiting", "running", "done", "failed"]
     """The state of the job in the queue."""
     attempts: int
     """Ended attempts."""

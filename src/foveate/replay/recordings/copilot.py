@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...core.messages import Content, Media, Message, Part, Reasoning, State, Text, ToolResult
+from ...core.messages import Content, Media, Message, Part, Reasoning, ResultState, Text, ToolResult
 from ...core.stamps import Origin, Usage
 from .recording import (
     Reader,
@@ -183,7 +183,7 @@ def _attachments(data: Mapping[str, Any]) -> Iterator[Part]:
 
 def _result(data: Mapping[str, Any]) -> ToolResult:
     result, error = as_object(data.get("result")), as_object(data.get("error"))
-    state: State = "ok" if data.get("success", True) else "error"
+    state: ResultState = "ok" if data.get("success", True) else "error"
     text = result.get("content") if result else error.get("message")
     if state == "error" and error.get("code") in ("rejected", "denied", "aborted", "cancelled"):
         state = "interrupted"

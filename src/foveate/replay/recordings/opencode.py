@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct, convert, structs
 
-from ...core.messages import Content, Extra, Media, Message, Part, Reasoning, State, Text, ToolCall, ToolResult
+from ...core.messages import Content, Extra, Media, Message, Part, Reasoning, ResultState, Text, ToolCall, ToolResult
 from ...core.stamps import Origin, Stop, Usage
 from ...formats.stops import recorded_stop
 from .opencode_store import is_stored, stored_document
@@ -214,7 +214,7 @@ def _reasoning(part: _Part) -> Reasoning:
 
 def _result(entry: _Entry, part: _Part, state: _State) -> list[RecordedMessage]:
     """Return the result of a call; an empty list if the call never ended."""
-    result_state: State = "ok"
+    result_state: ResultState = "ok"
     match state.status:
         case "completed":
             text = _text(state.output)

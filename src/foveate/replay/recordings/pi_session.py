@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from ...core.messages import Content, Media, Message, Part, Reasoning, State, Text, ToolResult
+from ...core.messages import Content, Media, Message, Part, Reasoning, ResultState, Text, ToolResult
 from ...core.stamps import Origin, Usage
 from ...formats.stops import recorded_stop
 from .recording import (
@@ -146,7 +146,7 @@ def _message(line: _Line) -> Message | None:
             return Message("assistant", parts) if parts else None
         case "toolResult":
             content: tuple[Content, ...] = tuple(part for part in _parts(body.content) if isinstance(part, Content))
-            state: State = "error" if body.is_error else "ok"
+            state: ResultState = "error" if body.is_error else "ok"
             if (
                 body.is_error
                 and content

@@ -62,6 +62,7 @@ class RecordedMessage(Struct, frozen=True):
     """One recorded message."""
 
     message: Message
+    """The message."""
     line: int
     """The first line of the file with this message, from 1; 0 if the file is one JSON document."""
     time: int | None = None
