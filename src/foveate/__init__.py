@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import logging as _logging
 import typing as _typing
-from importlib import import_module as _import_module
 
 from . import edits as edits
 from . import errors as errors
 from .conversation import Conversation
 from .conversation.plugins import Plugin, plugin
 from .core.conversation_names import child_name
+from .core.lazy_names import lazy_names as _lazy_names
 from .core.messages import (
     Media,
     Message,
@@ -109,37 +109,29 @@ __all__ = [
     "user",
 ]
 
-_LAZY = {
-    "AgentBuilder": ".agents.builder",
-    "AsyncChatAgent": ".agents.agent",
-    "AsyncConversation": ".conversation.aio",
-    "AsyncLoopAgent": ".agents.loop_agent",
-    "AsyncReActAgent": ".agents.agent",
-    "ChatAgent": ".agents.agent",
-    "Conversations": ".open.pool",
-    "Limits": ".agents.limits",
-    "LoopAgent": ".agents.loop_agent",
-    "Outcome": ".agents.events",
-    "ReActAgent": ".agents.agent",
-    "Tool": ".agents.tools",
-    "tool": ".agents.tools",
-}
-"""Names and their modules, imported at the first use: asyncio alone would double the time of `import foveate`."""
-
-_LAZY_MODULES = ("expand", "ops", "plugins", "policies", "rules", "summarizers", "types")
-"""Public modules that are imported at the first use."""
-
-
-if not _typing.TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> object:
-        if name in _LAZY_MODULES:
-            return _import_module(f".{name}", __name__)
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(_import_module(_LAZY[name], __name__), name)
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})
+if not _typing.TYPE_CHECKING:  # asyncio alone would double the time of `import foveate`.
+    __getattr__, __dir__ = _lazy_names(
+        __name__,
+        {
+            "AgentBuilder": ".agents.builder",
+            "AsyncChatAgent": ".agents.agent",
+            "AsyncConversation": ".conversation.aio",
+            "AsyncLoopAgent": ".agents.loop_agent",
+            "AsyncReActAgent": ".agents.agent",
+            "ChatAgent": ".agents.agent",
+            "Conversations": ".open.pool",
+            "Limits": ".agents.limits",
+            "LoopAgent": ".agents.loop_agent",
+            "Outcome": ".agents.events",
+            "ReActAgent": ".agents.agent",
+            "Tool": ".agents.tools",
+            "expand": ".expand",
+            "ops": ".ops",
+            "plugins": ".plugins",
+            "policies": ".policies",
+            "rules": ".rules",
+            "summarizers": ".summarizers",
+            "tool": ".agents.tools",
+            "types": ".types",
+        },
+    )

@@ -360,6 +360,7 @@ def test_a_missing_package_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch
     for name in [name for name in sys.modules if name.startswith(("opentelemetry", "foveate.telemetry."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.delitem(vars(foveate.telemetry), "instrument")  # As in a program that has not used it yet.
     with pytest.raises(MissingExtra, match=r'pip install "foveate\[otel\]"'):
         foveate.telemetry.instrument  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'other'"):

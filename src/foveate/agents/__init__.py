@@ -6,7 +6,8 @@ Names are imported on first use.
 from __future__ import annotations
 
 import typing as _typing
-from importlib import import_module as _import_module
+
+from ..core.lazy_names import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
     from ..core.catalog import Action, Binding, Prompt
@@ -35,36 +36,6 @@ if _typing.TYPE_CHECKING:
     from .sub_agents import SubAgent
     from .tool_calls import Approve
     from .tools import Invokable, OutcomeUnknown, Tool, ToolFailed, ToolSource, tool
-
-_MODULES = {
-    "..core.catalog": ("Action", "Binding", "Prompt"),
-    "..core.runs": ("AgentRun", "AgentRunStep", "RunState", "StepKind", "StepState"),
-    ".agent": ("AsyncChatAgent", "AsyncReActAgent", "ChatAgent", "ReActAgent"),
-    ".builder": ("AgentBuilder",),
-    ".config": ("Closable",),
-    ".events": (
-        "AgentEvent",
-        "LifecycleKind",
-        "LifecycleListener",
-        "MessageLifecycleEvent",
-        "ModelReplied",
-        "Outcome",
-        "ReasoningDelta",
-        "RunEnded",
-        "SubAgentEvent",
-        "TextDelta",
-        "ToolAnswered",
-        "ToolCalled",
-        "ViewChanged",
-    ),
-    ".limits": ("Limits", "RunTotal"),
-    ".loop_agent": ("AsyncLoopAgent", "LoopAgent"),
-    ".plugins": ("Todo", "TodoList", "WorkingDirectory"),
-    ".sub_agents": ("SubAgent",),
-    ".tool_calls": ("Approve",),
-    ".tools": ("Invokable", "OutcomeUnknown", "Tool", "ToolFailed", "ToolSource", "tool"),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Action",
@@ -112,14 +83,51 @@ __all__ = [
 ]
 
 
-if not _typing.TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> object:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(_import_module(_MODULE_OF[name], __name__), name)
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy_names(
+        __name__,
+        {
+            "Action": "..core.catalog",
+            "AgentBuilder": ".builder",
+            "AgentEvent": ".events",
+            "AgentRun": "..core.runs",
+            "AgentRunStep": "..core.runs",
+            "Approve": ".tool_calls",
+            "AsyncChatAgent": ".agent",
+            "AsyncLoopAgent": ".loop_agent",
+            "AsyncReActAgent": ".agent",
+            "Binding": "..core.catalog",
+            "ChatAgent": ".agent",
+            "Closable": ".config",
+            "Invokable": ".tools",
+            "LifecycleKind": ".events",
+            "LifecycleListener": ".events",
+            "Limits": ".limits",
+            "LoopAgent": ".loop_agent",
+            "MessageLifecycleEvent": ".events",
+            "ModelReplied": ".events",
+            "Outcome": ".events",
+            "OutcomeUnknown": ".tools",
+            "Prompt": "..core.catalog",
+            "ReActAgent": ".agent",
+            "ReasoningDelta": ".events",
+            "RunEnded": ".events",
+            "RunState": "..core.runs",
+            "RunTotal": ".limits",
+            "StepKind": "..core.runs",
+            "StepState": "..core.runs",
+            "SubAgent": ".sub_agents",
+            "SubAgentEvent": ".events",
+            "TextDelta": ".events",
+            "Todo": ".plugins",
+            "TodoList": ".plugins",
+            "Tool": ".tools",
+            "ToolAnswered": ".events",
+            "ToolCalled": ".events",
+            "ToolFailed": ".tools",
+            "ToolSource": ".tools",
+            "ViewChanged": ".events",
+            "WorkingDirectory": ".plugins",
+            "tool": ".tools",
+        },
+    )

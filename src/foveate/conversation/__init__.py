@@ -20,8 +20,9 @@ agent_access.py    internal: for agents, workers and telemetry
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..core.lazy_names import lazy_names
 from .journal import Journal, Privacy
 from .session import Fix, HistoryEntry, RepairReport, Session
 from .sync import Conversation
@@ -41,15 +42,5 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> Any:
-        if name == "AsyncConversation":
-            from .aio import AsyncConversation
-
-            return AsyncConversation
-        raise AttributeError(name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, {"AsyncConversation": ".aio"})

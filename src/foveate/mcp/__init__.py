@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .server import build_server
@@ -12,28 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["SessionFiles", "Source", "StoredConversations", "build_server"]
 
 
-if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> Any:
-        """Import a name on first use, because the server needs the package `mcp`."""
-        if name == "build_server":
-            from ..errors import MissingExtra
-
-            try:
-                from .server import build_server
-            except ImportError as error:
-                raise MissingExtra("An MCP server", "mcp") from error
-            return build_server
-        if name == "SessionFiles":
-            from .session_files import SessionFiles
-
-            return SessionFiles
-        if name in ("Source", "StoredConversations"):
-            from . import sources
-
-            return getattr(sources, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "SessionFiles": ".session_files",
+            "Source": ".sources",
+            "StoredConversations": ".sources",
+            "build_server": ".server",
+        },
+        extra=("An MCP server", "mcp"),
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from . import archive as archive
@@ -13,13 +14,5 @@ if TYPE_CHECKING:
 __all__ = ["archive", "retention", "worker"]
 
 
-if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> Any:
-        if name in __all__:  # Imported when it is used: the worker needs the extra `worker`.
-            return import_module(f".{name}", __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, {"archive": ".archive", "retention": ".retention", "worker": ".worker"})

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..core.lazy_names import lazy_names
 from ..core.planner import Policy, Stage
 from ..errors import BadSetting
 from .floor import FLOOR
@@ -101,46 +101,37 @@ are presets.
 
 _WITH_STATE = ("recap",)
 """Presets with a policy that remembers what it has reported. Conversations do not share it."""
-_MODULES = {
-    "RECAP_INSTRUCTION": "recaps",
-    "PluginRetention": "block_retention",
-    "RecapSettings": "recap_environment",
-    "TokenWindow": "span_selection",
-    "checkpoint": "checkpoints",
-    "checkpoint_edit": "checkpoints",
-    "compact_on_overflow": "compaction",
-    "dedupe": "duplicates",
-    "effective_lease": "leases",
-    "expire_results": "expiry",
-    "filter_tool_results": "tool_result_filter",
-    "fold": "folds",
-    "most_aggressive": "leases",
-    "pin_newest": "pins",
-    "placeholder": "placeholders",
-    "prune_tool_outputs": "pruning",
-    "recap_batches": "recaps",
-    "recap_settings": "recap_environment",
-    "replacement": "placeholders",
-    "retain_blocks": "block_retention",
-    "shrink_to_digest": "digests",
-    "supersede": "superseded_results",
-    "when_it_pays": "deferral",
-}
-"""The module of each name that is imported on first use. No module has the name of a function in it."""
 
 
-if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "PluginRetention": ".block_retention",
+            "RECAP_INSTRUCTION": ".recaps",
+            "RecapSettings": ".recap_environment",
+            "TokenWindow": ".span_selection",
+            "checkpoint": ".checkpoints",
+            "checkpoint_edit": ".checkpoints",
+            "compact_on_overflow": ".compaction",
+            "dedupe": ".duplicates",
+            "effective_lease": ".leases",
+            "expire_results": ".expiry",
+            "filter_tool_results": ".tool_result_filter",
+            "fold": ".folds",
+            "most_aggressive": ".leases",
+            "pin_newest": ".pins",
+            "placeholder": ".placeholders",
+            "prune_tool_outputs": ".pruning",
+            "recap_batches": ".recaps",
+            "recap_settings": ".recap_environment",
+            "replacement": ".placeholders",
+            "retain_blocks": ".block_retention",
+            "shrink_to_digest": ".digests",
+            "supersede": ".superseded_results",
+            "when_it_pays": ".deferral",
+        },
+    )
 
 
 def load_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:

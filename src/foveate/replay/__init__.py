@@ -6,8 +6,9 @@ adds up rows.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .corpus import Corpus, Failure, newest_recording, replay_files, sum_rows
@@ -36,24 +37,26 @@ __all__ = [
     "sum_rows",
 ]
 
-_HOMES = {
-    **dict.fromkeys(("Corpus", "Failure", "newest_recording", "replay_files", "sum_rows"), "corpus"),
-    **dict.fromkeys(("CallFigures", "EditFigures", "ReplayResult", "Row"), "result"),
-    **dict.fromkeys(("ViewChange", "ViewLog"), "views"),
-    "replay": "run",
-    **dict.fromkeys(("Engine", "WorkerLost"), "engines"),
-    **dict.fromkeys(("RecordedMessage", "Recording"), "recordings.recording"),
-}
 
-
-if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> Any:
-        """Import a name on first use, because a row of figures needs neither readers nor processes."""
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "CallFigures": ".result",
+            "Corpus": ".corpus",
+            "EditFigures": ".result",
+            "Engine": ".engines",
+            "Failure": ".corpus",
+            "RecordedMessage": ".recordings.recording",
+            "Recording": ".recordings.recording",
+            "ReplayResult": ".result",
+            "Row": ".result",
+            "ViewChange": ".views",
+            "ViewLog": ".views",
+            "WorkerLost": ".engines",
+            "newest_recording": ".corpus",
+            "replay": ".run",
+            "replay_files": ".corpus",
+            "sum_rows": ".corpus",
+        },
+    )

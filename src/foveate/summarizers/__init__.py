@@ -10,9 +10,9 @@ checked             checks the summaries of a function of your own
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..core.lazy_names import lazy_names
 from ..core.summaries import Answer, NeedsSummary, Summary, SummaryRequest, Urgency
 from ..errors import BadSetting
 from ..ports import Summarizer
@@ -70,24 +70,14 @@ def check_name(name: str, hint: str = "") -> None:
         )
 
 
-_LAZY = {
-    "Verdict": ".acceptance",
-    "accept": ".acceptance",
-    "cached": ".cache",
-    "digest_history": ".history",
-    "model_summarizer": ".model",
-}
-"""Names that are imported at the first use: settings need only the names of summarizers."""
-
-
-if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> object:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_LAZY[name], __name__), name)
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "Verdict": ".acceptance",
+            "accept": ".acceptance",
+            "cached": ".cache",
+            "digest_history": ".history",
+            "model_summarizer": ".model",
+        },
+    )

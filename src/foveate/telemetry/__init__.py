@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .otel import instrument
@@ -10,20 +12,5 @@ if TYPE_CHECKING:
 __all__ = ["instrument"]
 
 
-if not TYPE_CHECKING:  # A type checker then reports names that do not exist.
-
-    def __getattr__(name: str) -> Any:
-        """Import `instrument` on first use, because it needs the package `opentelemetry-api`."""
-        if name != "instrument":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from ..errors import MissingExtra
-
-        try:
-            from .otel import instrument
-        except ImportError as error:
-            raise MissingExtra("Telemetry", "otel") from error
-        return instrument
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, {"instrument": ".otel"}, extra=("Telemetry", "otel"))
