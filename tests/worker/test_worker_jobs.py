@@ -26,7 +26,7 @@ from foveate.errors import BadSetting, NoSuchConversation, NoSummary
 from foveate.open import Options, open_conversation
 from foveate.ops.worker import Backoff, CompactionJob, ErasureJob, VacuumJob, Worker, enqueue, enqueue_async
 from foveate.ops.worker.jobs import OpenSettings, compact, run_job
-from foveate.ops.worker.queue import QUEUE, What, defer
+from foveate.ops.worker.queue import QUEUE, JobKind, defer
 from foveate.ops.worker.worker import make_app, until_empty
 from foveate.stores.memory import MemoryStore
 from foveate.testing import text_of
@@ -322,7 +322,7 @@ def test_room_is_given_back() -> None:
         ("", "vacuum", {"reason": "asked to"}),
     ],
 )
-def test_arguments_of_another_job_are_refused(conversation: str, what: What, arguments: dict[str, Any]) -> None:
+def test_arguments_of_another_job_are_refused(conversation: str, what: JobKind, arguments: dict[str, Any]) -> None:
     """They were ignored, so that an erasure of some messages could become one of the whole conversation."""
     with pytest.raises(BadSetting, match=f"= is no argument of the job '{what}'. Leave it out; its arguments are: "):
         enqueue("postgresql://x", conversation, what, **arguments)

@@ -19,12 +19,12 @@ from ..core.events import Event
 from ..errors import BadSetting
 from ..open import open_model
 from ..policies import PolicyChoice
-from ..ports import Model, Store
+from ..ports import Model, Store, Summarizer
 from .limits import Limits
 from .shrink_settings import ShrinkSettings
 from .sub_agents import SubAgent
 from .tool_calls import Approve
-from .tools import Tool, ToolSource, tools_of
+from .tools import Invokable, Tool, ToolSource, tools_of
 
 if TYPE_CHECKING:
     from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
@@ -122,7 +122,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         self,
         trigger_at: int = 100,
         keep_recent: int = 10,
-        tool: object = None,
+        tool: str | Summarizer | Tool | Invokable | None = None,
         *,
         enabled: bool = True,
         tool_results_keep_recent: int | None = None,
@@ -178,7 +178,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             options["reserve"] = validate.integer("reserve= (tokens)", reserve)
         return self._with(**options)
 
-    def with_expanding(self, on: bool = True, *, where: str | None = None) -> AgentBuilder:
+    def with_expanding(self, on: bool = True, *, where: Literal["view", "tail", "auto"] | None = None) -> AgentBuilder:
         """Set whether the model has the tool `expand`, which brings back what was shortened.
 
         Without it, placeholders name no handle: `[Omitted]`.

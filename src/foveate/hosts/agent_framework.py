@@ -23,6 +23,7 @@ from agent_framework import (
 
 from ..conversation import Conversation
 from ..core.needs import CACHE_KEY
+from ..ports import Store
 from .agent_framework_messages import content_of, groups, messages_of, to_agent_framework, usage_of
 from .host import EXPAND, Host, ModelCall, Path, class_names, find_mark, tool_definition, wire_format
 
@@ -35,7 +36,7 @@ class FoveateMiddleware(ChatMiddleware):
     A session is a conversation of foveate. One middleware may serve many agents and sessions.
     """
 
-    def __init__(self, store: Any = "memory:", *, expand: bool = True, **options: Any) -> None:
+    def __init__(self, store: str | Store = "memory:", *, expand: bool = True, **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
         self._host = Host(store, expand=expand, **options)
         self.sub_agents = _SubAgents()

@@ -29,6 +29,7 @@ from ..errors import BadInput, BadSetting, FoveateError
 from ..mcp import build_server
 from ..open import open_conversation
 from ..policies.tool_kinds import create_name_filter
+from ..ports import Store
 
 __all__ = ["FoveateTools", "texts_of", "with_texts"]
 
@@ -45,7 +46,7 @@ class FoveateTools:
     def __init__(
         self,
         name: str,
-        store: Any = "memory:",
+        store: str | Store = "memory:",
         *,
         least: int = 6_000,
         share: float = 0.2,

@@ -26,6 +26,7 @@ from ..core.messages import Media, Message
 from ..core.needs import CACHE_KEY
 from ..core.view import Entry
 from ..expand.tool import expand_tool
+from ..ports import Store
 from .host import EXPAND, Host, ModelCall, Path, class_names
 
 __all__ = ["FoveatePlugin"]
@@ -40,7 +41,7 @@ class FoveatePlugin(BasePlugin):
     A session is a conversation, and so is each further agent in it. One plugin may serve many apps.
     """
 
-    def __init__(self, store: Any = "memory:", *, expand: bool = True, **options: Any) -> None:
+    def __init__(self, store: str | Store = "memory:", *, expand: bool = True, **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
         super().__init__(name="foveate")
         self._host = Host(store, expand=expand, **options)

@@ -30,6 +30,7 @@ from ..expand.tool import expand_tool
 from ..open import open_store
 from ..open.pool import Conversations
 from ..policies.presets.sources import suggest
+from ..ports import Store
 from ..requests.apis import model_name
 from ..requests.cache_marks import marks_pay
 from ..types import ListItem
@@ -75,7 +76,7 @@ the provider refuses the prompt, and the view becomes smaller."""
 class Host:
     """The conversations of a framework in one store, which models of several wire formats may continue."""
 
-    def __init__(self, store: Any = "memory:", *, expand: bool | None = True, **options: Any) -> None:
+    def __init__(self, store: str | Store = "memory:", *, expand: bool | None = True, **options: Any) -> None:
         """`options`: those of `Conversations`, without `format`. The store is opened at once. Raises BadSetting."""
         if unknown := options.keys() - _OPTIONS:
             name = min(unknown)

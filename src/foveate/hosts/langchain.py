@@ -18,6 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ..conversation import Conversation
 from ..core.needs import CACHE_KEY
+from ..ports import Store
 from .host import EXPAND, Host, ModelCall, Path, class_names, find_mark, wire_format
 from .langchain_messages import from_langchain, langchain_content, to_langchain, usage_of
 
@@ -36,7 +37,7 @@ class FoveateMiddleware(AgentMiddleware):
     """
 
     def __init__(
-        self, store: Any = "memory:", *, expand: bool = True, name: str = "FoveateMiddleware", **options: Any
+        self, store: str | Store = "memory:", *, expand: bool = True, name: str = "FoveateMiddleware", **options: Any
     ) -> None:
         """`name`: its name among the middleware. With "SummarizationMiddleware" it takes the place of the summarization
         of deepagents, also in its general-purpose sub-agent. `options`: those of `open_conversation`, such as `window`

@@ -20,6 +20,7 @@ from litellm.utils import supports_prompt_caching
 from ..core.needs import CACHE_KEY
 from ..core.profiles import window_of
 from ..core.stamps import Usage
+from ..ports import Store
 from ..requests import SERVER_STATE
 from .host import find_mark, usage_of_totals
 from .sdk_requests import SdkRequest, SdkRequests
@@ -50,7 +51,7 @@ class FoveateLogger(CustomLogger):
     The program, or the client of the proxy, keeps its own list of messages. One logger serves many conversations.
     """
 
-    def __init__(self, store: Any = "memory:", **options: Any) -> None:
+    def __init__(self, store: str | Store = "memory:", **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
         super().__init__()
         # LiteLLM's loop has no code that answers calls of `expand`, so by default no request offers the tool.

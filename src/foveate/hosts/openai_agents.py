@@ -18,6 +18,7 @@ from ..conversation import Conversation
 from ..core.messages import Media, Text
 from ..core.stamps import Usage
 from ..errors import BadInput
+from ..ports import Store
 from .host import EXPAND, Host, ModelCall, logged, tool_definition, usage_of_totals
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class FoveateSession(RunHooks[Any]):
     session_settings: SessionSettings | None = None
     """Settings of the SDK for this session."""
 
-    def __init__(self, session_id: str, store: Any = "memory:", **options: Any) -> None:
+    def __init__(self, session_id: str, store: str | Store = "memory:", **options: Any) -> None:
         """`store`: a URL, or a Store. `options`: those of `open_conversation`, such as `window` and `policy`.
 
         Raises BadSetting.

@@ -15,6 +15,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import CachePoint, ModelMessage, ModelRequest, ModelResponse
 
 from ..conversation import Conversation
+from ..ports import Store
 from .host import EXPAND, Host, ModelCall, tool_definition, usage_of_totals, wire_format
 from .pydantic_ai_messages import content_of, messages_of, request_part, response_of
 
@@ -32,7 +33,7 @@ class FoveateCapability(AbstractCapability[Any]):
     Each `conversation_id` is a conversation of foveate. One capability may serve many agents.
     """
 
-    def __init__(self, store: Any = "memory:", *, expand: bool = True, **options: Any) -> None:
+    def __init__(self, store: str | Store = "memory:", *, expand: bool = True, **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
         self._host = Host(store, expand=expand, **options)
         self._name = ""

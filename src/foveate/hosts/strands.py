@@ -24,6 +24,7 @@ from ..core.needs import CACHE_KEY
 from ..core.profiles import claude_version
 from ..core.stamps import Usage
 from ..errors import BadSetting
+from ..ports import Store
 from .host import (
     EXPAND,
     Host,
@@ -55,7 +56,9 @@ class FoveatePlugin(Plugin):
     name = "foveate"
     """The name of the plugin."""
 
-    def __init__(self, store: Any = "memory:", *, expand: bool = True, session_id: str = "", **options: Any) -> None:
+    def __init__(
+        self, store: str | Store = "memory:", *, expand: bool = True, session_id: str = "", **options: Any
+    ) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting.
 
         `session_id`: the name of the conversation of an agent without a session manager.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .openai import OpenAIModel
     from .responses import ResponsesModel
 
-__all__ = ["DEMO", "PROVIDERS", "is_model_name", "suggest_model"]
+__all__ = ["DEMO", "PROVIDERS"]
 
 DEMO = "demo"
 """The name of the demo program, which needs neither a key nor a network."""

@@ -35,7 +35,6 @@ __all__ = [
     "Verdict",
     "accept",
     "cached",
-    "check_name",
     "checked",
     "digest_history",
     "fallback",

@@ -26,6 +26,7 @@ from ...core.retention import Age, read_rule
 from ...core.summaries import Summary, SummaryRequest
 from ...errors import BadSetting, NoSummary
 from ...open import Options, grouped, open_conversation, open_summarizer, open_without_window
+from ...policies import PolicyChoice
 from ...ports import Database, Erasure, Prompts, Summarizer, wall_clock
 from ..retention import age_conversation, age_database, age_tenant, erase_conversation, erase_tenant
 
@@ -165,7 +166,7 @@ class OpenSettings(Struct, frozen=True):
     """The settings with which a worker opens conversations, where a job does not name its own."""
 
     summarizer: str | Summarizer
-    policy: Any = None
+    policy: PolicyChoice | None = None
     """As for `open_conversation`; None: as the settings say."""
     window: int | None = None
     reserve: int | None = None

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from ...core.catalog import Prompt
 from ...core.retention import Age, Ages, read_ages
 from ...errors import BadInput, BadSetting, NoSuchConversation, StoreError
 from ...open import open_store
+from ...policies import PolicyChoice
 from ...ports import Database, Summarizer
 from ...stores.postgres.pool import Patient
 from .jobs import TASKS, Job, OpenSettings, RetentionJob, run_job
@@ -113,12 +114,12 @@ class Worker:
         url: str,
         *,
         summarizer: str | Summarizer,
-        policy: Any = None,
+        policy: PolicyChoice | None = None,
         window: int | None = None,
         reserve: int | None = None,
         model: str | None = None,
         format: str | None = None,
-        settings: Any = None,
+        settings: Mapping[str, Any] | None = None,
         ages: Ages | None = None,
         ages_at: str = "",
         concurrency: int = 1,
