@@ -153,7 +153,10 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         return replace(self, _shrinking=self._shrinking.with_filter(keep_recent, options))
 
     def with_max_multimodal_messages(self, max_messages: int, **options: Any) -> AgentBuilder:
-        """Keep images and documents in the newest `max_messages` messages that have some (0: in none)."""
+        """Keep images and documents in the newest `max_messages` messages that have some (0: in none).
+
+        `options`: other arguments of `foveate.policies.filter_tool_results`.
+        """
         return replace(self, _shrinking=self._shrinking.with_media(max_messages, options))
 
     def with_history_retention(self, *args: object, **keywords: object) -> AgentBuilder:
@@ -172,7 +175,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         return self._with(policy=policy)
 
     def with_window(self, tokens: int, *, reserve: int | None = None) -> AgentBuilder:
-        """Set the model's window, if it is not known, and how much of it stays free for answers."""
+        """Set the model's window in tokens, if it is not known. `reserve`: how many of them stay free for answers."""
         options = {"window": validate.integer("The window (tokens)", tokens, 1)}
         if reserve is not None:
             options["reserve"] = validate.integer("reserve= (tokens)", reserve)
@@ -181,7 +184,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
     def with_expanding(self, on: bool = True, *, where: Literal["view", "tail", "auto"] | None = None) -> AgentBuilder:
         """Set whether the model has the tool `expand`, which brings back what was shortened.
 
-        Without it, placeholders name no handle: `[Omitted]`.
+        Without it, placeholders name no handle: `[Omitted]`. `where`: the place of an original, as in `Options`.
         """
         validate.instance("with_expanding()", on, bool, "True or False")
         return self._with(expand=on, **({} if where is None else {"expand_where": where}))

@@ -184,7 +184,10 @@ class Conversation:
         model: str | None = None,
         window: int | None = None,
     ) -> bytes:
-        """Return the JSON bytes of the next request, without cache marks. Plans as `prompt` does."""
+        """Return the JSON bytes of the next request, without cache marks.
+
+        The arguments are those of `prompt`, and it plans as `prompt` does.
+        """
         exchange = self._session.exchange
         with self._session.lock:
             return exchange.body_of(exchange.prepare(system, tools, None, (model, window)))
@@ -217,8 +220,8 @@ class Conversation:
     ) -> View:
         """Return the view of the next request: `prompt` without writing it in a wire format.
 
-        `may_expand`: False if this request does not offer the tool `expand`, although the conversation was opened with
-        it.
+        The arguments are those of `prompt`. `may_expand`: False if this request does not offer the tool `expand`,
+        although the conversation was opened with it.
         """
         exchange = self._session.exchange
         with self._session.lock:
@@ -251,7 +254,10 @@ class Conversation:
         model: str | None = None,
         window: int | None = None,
     ) -> Plan:
-        """Return the edits that the next prompt would commit, and the views before and after. Changes nothing."""
+        """Return the edits that the next prompt would commit, and the views before and after. Changes nothing.
+
+        The arguments are those of `prompt`.
+        """
         with self._session.lock:
             return self._session.exchange.plan(system, tools, (model, window))
 
@@ -381,7 +387,7 @@ class Conversation:
             return self._session.expand(handle, parts, where, reason)
 
     def search(self, words: str, *, limit: int = 10) -> list[Hit]:
-        """Return messages that hold these words and are not shown whole, best first.
+        """Return at most `limit` messages that hold these words and are not shown whole, best first.
 
         Words in quotation marks stand together: `'"exit code 1"'`. Messages with all words come before those with
         some. Raises BadSetting.

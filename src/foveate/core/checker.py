@@ -128,7 +128,7 @@ def _copies(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
-    """Return all violations of the provider's rules in this view."""
+    """Return all violations of the provider's rules in this view. `profile`: the demands of the provider."""
     if isinstance(view, View):
         return Checker(profile).check(view.entries, view.newest_input)
     return Checker(profile).check(view)

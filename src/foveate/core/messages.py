@@ -240,5 +240,8 @@ def assistant(text: str = "", *calls: ToolCall, reasoning: Reasoning | None = No
 
 
 def tool_result(call_id: str, text: str, *media: Media, state: ResultState = "ok", name: str = "") -> Message:
-    """Return the result of one call."""
+    """Return the result of the call with this id: a text, then media.
+
+    `state`: how the call ended; `name`: the name of the tool.
+    """
     return Message("tool", (ToolResult(call_id, (Text(text), *media), state, name),))

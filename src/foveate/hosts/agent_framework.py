@@ -37,7 +37,9 @@ class FoveateMiddleware(ChatMiddleware):
     """
 
     def __init__(self, store: str | Store = "memory:", *, expand: bool = True, **options: Any) -> None:
-        """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
+        """`store`: a URL, or a Store, which stays open. `options`: those of `open_conversation`, such as `window` and
+        `policy`. Raises BadSetting.
+        """
         self._host = Host(store, expand=expand, **options)
         self.sub_agents = _SubAgents()
         """For agents whose tools are agents: `middleware=[foveate.sub_agents, foveate]`. The conversation of a

@@ -42,7 +42,9 @@ class FoveatePlugin(BasePlugin):
     """
 
     def __init__(self, store: str | Store = "memory:", *, expand: bool = True, **options: Any) -> None:
-        """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
+        """`store`: a URL, or a Store, which stays open. `options`: those of `open_conversation`, such as `window` and
+        `policy`. Raises BadSetting.
+        """
         super().__init__(name="foveate")
         self._host = Host(store, expand=expand, **options)
         self._calls: dict[Path, ModelCall] = {}

@@ -52,7 +52,9 @@ class FoveateLogger(CustomLogger):
     """
 
     def __init__(self, store: str | Store = "memory:", **options: Any) -> None:
-        """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
+        """`store`: a URL, or a Store, which stays open. `options`: those of `open_conversation`, such as `window` and
+        `policy`. Raises BadSetting.
+        """
         super().__init__()
         # LiteLLM's loop has no code that answers calls of `expand`, so by default no request offers the tool.
         self._requests = SdkRequests({"expand": False, "store": store, **options})

@@ -34,7 +34,9 @@ class FoveateCapability(AbstractCapability[Any]):
     """
 
     def __init__(self, store: str | Store = "memory:", *, expand: bool = True, **options: Any) -> None:
-        """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
+        """`store`: a URL, or a Store, which stays open. `options`: those of `open_conversation`, such as `window` and
+        `policy`. Raises BadSetting.
+        """
         self._host = Host(store, expand=expand, **options)
         self._name = ""
         self._call: ModelCall | None = None

@@ -59,7 +59,8 @@ class FoveatePlugin(Plugin):
     def __init__(
         self, store: str | Store = "memory:", *, expand: bool = True, session_id: str = "", **options: Any
     ) -> None:
-        """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting.
+        """`store`: a URL, or a Store, which stays open. `options`: those of `open_conversation`, such as `window` and
+        `policy`. Raises BadSetting.
 
         `session_id`: the name of the conversation of an agent without a session manager.
         """

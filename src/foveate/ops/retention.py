@@ -74,7 +74,8 @@ def age_tenant(
     """Apply retention rules to all conversations of a tenant, or to those with these names; yield each result.
 
     Unfinished imports are skipped. Raises NoSuchConversation before any change if a name does not exist, and
-    ConflictError after all others if the view of a conversation kept changing.
+    ConflictError after all others if the view of a conversation kept changing. The other arguments are those of
+    `age_conversation`.
     """
     check_texts("conversation", tenant=tenant)
     rules, conflict = read_ages(ages), None
@@ -102,7 +103,10 @@ def age_database(
     dry_run: bool = False,
     clock: Clock | None = None,
 ) -> Iterator[tuple[str, RetentionReport]]:
-    """Apply retention rules to all conversations of all tenants; yield each result with its tenant."""
+    """Apply retention rules to all conversations of all tenants; yield each result with its tenant.
+
+    The arguments are those of `age_tenant`.
+    """
     rules, conflict = read_ages(ages), None
     for tenant in store.tenants():
         try:

@@ -95,8 +95,8 @@ def recap_batches(
 
     `compact(entry)` may return the text that stands for a due turn, or for a user's message before the newest recap: an
     input, a note or a plugin's message. None leaves the entry to the rules above. It takes the place of recap lines for
-    models that write none. It must return the same text for the same entry. `min_preserved_pairs` is a deprecated name
-    of `min_preserved_assistant_messages`.
+    models that write none. It must return the same text for the same entry. With `enabled=False` the policy does
+    nothing. `min_preserved_pairs` is a deprecated name of `min_preserved_assistant_messages`.
 
     Raises BadSetting for values out of range, and for templates without `{recap}`.
     """

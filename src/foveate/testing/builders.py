@@ -54,7 +54,7 @@ def calls(*items: str | Message, text: str = "") -> Message:
 
 
 def answer(call_id: str, text: str = "ok", *media: Media, state: ResultState = "ok", name: str = "") -> Message:
-    """Return the result of one call."""
+    """Return the result of the call with this id: see `foveate.tool_result`."""
     return tool_result(call_id, text, *media, state=state, name=name)
 
 

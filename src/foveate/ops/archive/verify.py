@@ -82,7 +82,8 @@ class SavedHead(Struct, frozen=True, tag="head", tag_field="is"):
 def head_text(head: Head, *, time: int = 0, erasures: Sequence[Erasure] = ()) -> str:
     """Return a head as one line of JSON, to be stored out of reach of everyone who may write to the database.
 
-    `erasures`: the erasures in the conversation's tree (`Erases.erasures`), to prove them too.
+    `time`: when it was read, in milliseconds since 1970. `erasures`: the erasures in the conversation's tree
+    (`Erases.erasures`), to prove them too.
     """
     ends = head.position, head.tip, head.seal, head.number, head.record
     proofs = len(erasures), hash_of_erasures(erasures)
