@@ -32,7 +32,7 @@ from foveate import (
     open_store,
     types,
 )
-from foveate.agents import AgentRun, AgentRunStep, Approve, RunTotal, SubAgent, ToolSource
+from foveate.agents import AgentRun, AgentRunStep, Approver, RunTotal, SubAgent, ToolSource
 from foveate.digest import Digest, digest
 from foveate.edits import Record
 from foveate.errors import BadSetting
@@ -288,7 +288,7 @@ def test_runs_of_an_agent_have_types_with_public_names() -> None:
         return call.name == "search"
 
     tools: Sequence[foveate.Tool | ToolSource] = [SearchTool()]
-    decide: Approve = approve
+    decide: Approver = approve
     with ChatAgent("demo", tools=tools, approve=decide) as agent:
         outcome = agent.send("hi")
         run: AgentRun = outcome.run

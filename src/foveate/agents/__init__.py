@@ -14,7 +14,7 @@ if _typing.TYPE_CHECKING:
     from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, StepState
     from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
     from .builder import AgentBuilder
-    from .config import Closable
+    from .config import Resource
     from .events import (
         AgentEvent,
         LifecycleKind,
@@ -34,8 +34,8 @@ if _typing.TYPE_CHECKING:
     from .loop_agent import AsyncLoopAgent, LoopAgent
     from .plugins import Todo, TodoList, WorkingDirectory
     from .sub_agents import SubAgent
-    from .tool_calls import Approve
-    from .tools import Invokable, OutcomeUnknown, Tool, ToolFailed, ToolSource, tool
+    from .tool_calls import Approver
+    from .tools import OutcomeUnknown, Tool, ToolFailed, ToolObject, ToolSource, tool
 
 __all__ = [
     "Action",
@@ -43,14 +43,12 @@ __all__ = [
     "AgentEvent",
     "AgentRun",
     "AgentRunStep",
-    "Approve",
+    "Approver",
     "AsyncChatAgent",
     "AsyncLoopAgent",
     "AsyncReActAgent",
     "Binding",
     "ChatAgent",
-    "Closable",
-    "Invokable",
     "LifecycleKind",
     "LifecycleListener",
     "Limits",
@@ -62,6 +60,7 @@ __all__ = [
     "Prompt",
     "ReActAgent",
     "ReasoningDelta",
+    "Resource",
     "RunEnded",
     "RunState",
     "RunTotal",
@@ -76,6 +75,7 @@ __all__ = [
     "ToolAnswered",
     "ToolCalled",
     "ToolFailed",
+    "ToolObject",
     "ToolSource",
     "ViewChanged",
     "WorkingDirectory",
@@ -92,14 +92,14 @@ if not _typing.TYPE_CHECKING:
             "AgentEvent": ".events",
             "AgentRun": "..core.runs",
             "AgentRunStep": "..core.runs",
-            "Approve": ".tool_calls",
+            "Approver": ".tool_calls",
             "AsyncChatAgent": ".agent",
             "AsyncLoopAgent": ".loop_agent",
             "AsyncReActAgent": ".agent",
             "Binding": "..core.catalog",
             "ChatAgent": ".agent",
-            "Closable": ".config",
-            "Invokable": ".tools",
+            "Resource": ".config",
+            "ToolObject": ".tools",
             "LifecycleKind": ".events",
             "LifecycleListener": ".events",
             "Limits": ".limits",

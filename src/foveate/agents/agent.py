@@ -16,7 +16,7 @@ from ..errors import BadInput, BadSetting
 from ..open import grouped, open_async_conversation, open_conversation
 from ..ports import Clock, Cost, HasCatalog, Model
 from .concurrency import call_async, resolve
-from .config import BUSY, AgentConfig, Closable, checked_resources
+from .config import BUSY, AgentConfig, Resource, checked_resources
 from .effects import Routine
 from .events import AgentEvent, Outcome
 from .limits import Limits
@@ -25,7 +25,7 @@ from .loop_factory import LoopFactory
 from .performers import outcome_of, outcome_of_async, perform, perform_async
 from .resources import Resources
 from .sub_agents import SubAgent
-from .tool_calls import Approve
+from .tool_calls import Approver
 from .tool_loop import ToolLoop
 from .tools import Tool, ToolSource
 
@@ -67,7 +67,7 @@ class _AgentBase(Generic[C]):
         sub_agents: Sequence[SubAgent] = (),
         result_lease: Lease | None = None,
         limits: Limits | None = None,
-        approve: Approve | None = None,
+        approve: Approver | None = None,
         approve_all: bool = False,
         max_parallel: int = 8,
         result_type: Any = None,
@@ -78,7 +78,7 @@ class _AgentBase(Generic[C]):
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
         close_model: bool = False,
-        resources: Iterable[Closable] = (),
+        resources: Iterable[Resource] = (),
         **conversation_options: Any,
     ) -> None:
         """Open an agent.

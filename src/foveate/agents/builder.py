@@ -23,8 +23,8 @@ from ..ports import Model, Store, Summarizer
 from .limits import Limits
 from .shrink_settings import ShrinkSettings
 from .sub_agents import SubAgent
-from .tool_calls import Approve
-from .tools import Invokable, Tool, ToolSource, tools_of
+from .tool_calls import Approver
+from .tools import Tool, ToolObject, ToolSource, tools_of
 
 if TYPE_CHECKING:
     from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
@@ -122,7 +122,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         self,
         trigger_at: int = 100,
         keep_recent: int = 10,
-        tool: str | Summarizer | Tool | Invokable | None = None,
+        tool: str | Summarizer | Tool | ToolObject | None = None,
         *,
         enabled: bool = True,
         tool_results_keep_recent: int | None = None,
@@ -249,7 +249,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         except TypeError as error:
             raise BadSetting(f"Limits have the fields {', '.join(Limits.__struct_fields__)}; {error}.") from error
 
-    def with_approval(self, approve: Approve, *, all: bool = False) -> AgentBuilder:
+    def with_approval(self, approve: Approver, *, all: bool = False) -> AgentBuilder:
         """Call `approve` before each call of a tool that needs approval; with `all`, before every call.
 
         It returns True, False, or a sentence why not.

@@ -24,13 +24,13 @@ from .events import LifecycleListener
 from .limits import Limits, check_lock_timeout
 from .lock import LOCK_TIMEOUT
 from .sub_agents import SubAgent, SubAgentConfig, by_name, delegating_tool, inherited_values, within
-from .tool_calls import Approve, ToolSettings
+from .tool_calls import Approver, ToolSettings
 from .tools import Tool, ToolSource, tools_of
 
 __all__ = [
     "BUSY",
     "AgentConfig",
-    "Closable",
+    "Resource",
     "ResultType",
     "WrongAnswer",
     "check_run",
@@ -135,7 +135,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     """Of a sub-agent: the listeners of the agents around it."""
 
     @property
-    def approve(self) -> Approve | None:
+    def approve(self) -> Approver | None:
         """Asked before a call of a tool that needs approval."""
         return self.tools.approve
 
@@ -178,7 +178,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         sub_agents: Iterable[SubAgent],
         result_lease: Lease | None,
         limits: Limits | None,
-        approve: Approve | None,
+        approve: Approver | None,
         approve_all: bool,
         max_parallel: int,
         result_type: Any,
@@ -311,14 +311,14 @@ def options_of(model: Model) -> dict[str, Any]:
     return options | ({"window": window} if isinstance(window, int) else {})
 
 
-class Closable(Protocol):
+class Resource(Protocol):
     """A resource that an agent closes with itself."""
 
     def close(self) -> object:
         """Close it. An async agent awaits what this returns, if it can be awaited."""
 
 
-def checked_resources(resources: Iterable[Closable]) -> tuple[Closable, ...]:
+def checked_resources(resources: Iterable[Resource]) -> tuple[Resource, ...]:
     """Return resources that a program passed in. Raises BadSetting for values without `close`."""
     validate.has_methods("resources=", resources, ("__iter__",), "a list of objects with a method `close`")
     closable = tuple(resources)

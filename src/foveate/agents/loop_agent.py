@@ -17,7 +17,7 @@ from ..core.stamps import Lease
 from ..errors import BadInput
 from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
 from .concurrency import call_async, resolve
-from .config import BUSY, Closable, checked_resources
+from .config import BUSY, Resource, checked_resources
 from .effects import Routine
 from .events import AgentEvent, LifecycleListener, Outcome
 from .limits import Limits
@@ -28,7 +28,7 @@ from .performers import outcome_of, outcome_of_async, perform, perform_async
 from .resources import Resources, Session
 from .step_loop import StepLoop
 from .sub_agents import SubAgent, by_name
-from .tool_calls import Approve
+from .tool_calls import Approver
 from .tools import Tool, ToolSource
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class _LoopAgentBase:
         result_lease: Lease | None = None,
         on_message_lifecycle: LifecycleListener | None = None,
         catalog: HasCatalog | bool = True,
-        approve: Approve | None = None,
+        approve: Approver | None = None,
         max_parallel: int = 8,
         template: str | Path | None = None,
         announce_expansions: bool = False,
@@ -71,7 +71,7 @@ class _LoopAgentBase:
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
         close_model: bool = False,
-        resources: Iterable[Closable] = (),
+        resources: Iterable[Resource] = (),
         **conversation_options: Any,
     ) -> None:
         """Create an agent. Raises BadSetting for values that are not allowed.

@@ -28,7 +28,7 @@ from .config import check_run, checked_catalog
 from .events import LifecycleListener
 from .limits import Limits, check_lock_timeout
 from .sub_agents import SubAgentConfig, inherited_values, within
-from .tool_calls import Approve, ToolSettings
+from .tool_calls import Approver, ToolSettings
 from .tools import Tool, ToolSource, tools_of
 
 __all__ = ["SHIPPED_TEMPLATE", "Helper", "LoopConfig", "actions_of", "system_prompt"]
@@ -54,7 +54,7 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
     cost: Cost | None
     options: Mapping[str, Any]
     """Added to every request."""
-    approve: Approve | None
+    approve: Approver | None
     max_parallel: int
     override: Lease | None
     """A lease for all results of a run."""

@@ -12,7 +12,7 @@ from .tools import Tool
 
 if TYPE_CHECKING:
     from .events import LifecycleListener
-    from .tool_calls import Approve
+    from .tool_calls import Approver
 
 __all__ = ["SubAgent", "SubAgentConfig", "by_name", "delegating_tool", "inherited_values", "within"]
 
@@ -45,7 +45,7 @@ class SubAgentConfig(Protocol):
     @property
     def listeners(self) -> tuple[LifecycleListener, ...]: ...
     @property
-    def approve(self) -> Approve | None: ...
+    def approve(self) -> Approver | None: ...
     @property
     def max_parallel(self) -> int: ...
     @property

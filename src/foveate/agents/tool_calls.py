@@ -36,7 +36,7 @@ __all__ = [
     "CONTINUE",
     "CONTINUE_STOPPED",
     "CUT",
-    "Approve",
+    "Approver",
     "ResultFormatter",
     "ToolSettings",
     "answer_calls",
@@ -49,7 +49,7 @@ _log = logging.getLogger("foveate")
 _UNKNOWN = "Outcome unknown: "
 """Begins the error of a step whose call may have been carried out."""
 
-Approve = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
+Approver = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
 """Decides whether a call may be carried out. Returns True, False, or a sentence why not, which the model receives."""
 
 ResultFormatter = Callable[[ToolResult], tuple[Message, Lease | None] | None]
@@ -61,7 +61,7 @@ class ToolSettings(Struct, frozen=True):
 
     tools: Mapping[str, Tool]
     """The tools, by the names that the model receives."""
-    approve: Approve | None = None
+    approve: Approver | None = None
     """Asked before a call of a tool that needs approval."""
     approve_all: bool = False
     """Whether `approve` is asked before every call."""

@@ -30,7 +30,7 @@ _LONGEST = 500
 """Characters of an error that a model receives: the error may quote a long value that the model wrote."""
 
 
-class Invokable(Protocol):
+class ToolObject(Protocol):
     """An object that can be a tool. It may also have `name`, `description` and `parameters`."""
 
     @property
@@ -38,7 +38,7 @@ class Invokable(Protocol):
         """The method that carries out calls."""
 
 
-ToolSource = Callable[..., object] | Invokable
+ToolSource = Callable[..., object] | ToolObject
 """A function, or an object with the method `invoke` or `__call__`."""
 
 

@@ -20,10 +20,10 @@ from .script import (
     StoppedReply,
 )
 from .stubs import StubAnthropic, StubGemini, StubOpenAI
-from .usage import Billed
+from .usage import BilledTokens
 
 __all__ = [
-    "Billed",
+    "BilledTokens",
     "BodyChecker",
     "CutReply",
     "Failure",

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.messages import Message, Reasoning, Text
 from ..ports import Delta
-from .usage import Billed, tokens_of
+from .usage import BilledTokens, tokens_of
 
 __all__ = ["gemini_deltas", "gemini_events", "gemini_response", "sdk_fields"]
 
@@ -22,7 +22,7 @@ _UNSET = ("text", "thought", "thought_signature", "inline_data", "function_call"
 """Fields that a part of the SDK always has."""
 
 
-def gemini_response(reply: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
+def gemini_response(reply: Message, number: int, billed: BilledTokens, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a GenerateContentResponse. The first call, or the last text, has a thought signature.
 
     A call without an id is sent without one: its id is its name.

@@ -43,7 +43,7 @@ from .script import (
     failure,
     too_long,
 )
-from .usage import Billed, Meter, tokens_of
+from .usage import BilledTokens, Meter, tokens_of
 
 __all__ = ["ScriptedModel"]
 
@@ -93,7 +93,7 @@ class ScriptedModel:
         """The model's window in tokens; larger requests are refused. None: no limit."""
         self.requests: list[dict[str, Any]] = []
         """Each legal request, in order."""
-        self.billed: list[Billed] = []
+        self.billed: list[BilledTokens] = []
         """The usage of each answer, in order."""
         self._answers = script if callable(script) else iter(script)
         self._binds = binds_reasoning

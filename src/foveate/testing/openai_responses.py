@@ -12,7 +12,7 @@ from typing import Any
 from ..core.messages import Message, Reasoning, Text, ToolCall
 from ..formats.responses.write import write
 from ..ports import Delta
-from .usage import Billed, tokens_of
+from .usage import BilledTokens, tokens_of
 
 __all__ = ["response_deltas", "response_events", "response_of"]
 
@@ -21,7 +21,7 @@ ENCRYPTED = "gAAAA-"
 _OWN_ID = re.compile(r"(?:msg|rs|fc)_(\d{4})_")
 
 
-def response_of(reply: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
+def response_of(reply: Message, number: int, billed: BilledTokens, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a response. Its items have ids that no item of the request has, and its reasoning an encrypted content."""
     given = request.get("input")
     ids = [str(item.get("id")) for item in given if isinstance(item, Mapping)] if isinstance(given, list) else []

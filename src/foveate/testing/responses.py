@@ -17,7 +17,7 @@ from ..core.messages import Message, Reasoning, Text
 from ..ports import Delta
 from .gemini import gemini_deltas, gemini_events, sdk_fields
 from .openai_responses import response_deltas, response_events
-from .usage import Billed, tokens_of, unmarked
+from .usage import BilledTokens, tokens_of, unmarked
 
 __all__ = [
     "SIGNED",
@@ -55,7 +55,7 @@ def sign(request: Mapping[str, Any], position: int) -> str:
     return SIGNED + blake2b(json.dumps(unmarked(before)).encode(), digest_size=12).hexdigest()
 
 
-def anthropic_response(reply: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
+def anthropic_response(reply: Message, number: int, billed: BilledTokens, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a response of the Messages API. Thinking without a signature is signed."""
     content: list[dict[str, Any]] = []
     for part in reply.parts:
@@ -89,7 +89,7 @@ def anthropic_response(reply: Message, number: int, billed: Billed, request: Map
     }
 
 
-def openai_response(reply: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
+def openai_response(reply: Message, number: int, billed: BilledTokens, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a response of chat completions. Readable reasoning is in the field that compatible servers use."""
     thought = "\n".join(part.text for part in reply.parts if isinstance(part, Reasoning) and part.text)
     calls = [

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Billed", "Meter", "tokens_of", "unmarked"]
+__all__ = ["BilledTokens", "Meter", "tokens_of", "unmarked"]
 
 IMAGE_TOKENS: Final = 1_500
 MESSAGE_TOKENS: Final = 4
@@ -34,7 +34,7 @@ def unmarked(value: object) -> object:
     return [unmarked(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-class Billed(NamedTuple):
+class BilledTokens(NamedTuple):
     """The input tokens of one request, by price."""
 
     read: int
@@ -61,11 +61,11 @@ class Meter:
         self._marks = marks
         self._cached: list[str] = []
 
-    def count(self, body: Mapping[str, Any]) -> Billed:
+    def count(self, body: Mapping[str, Any]) -> BilledTokens:
         """Return the bill of this request without remembering it."""
         return self._bill(*self._parts(body))
 
-    def take(self, body: Mapping[str, Any]) -> Billed:
+    def take(self, body: Mapping[str, Any]) -> BilledTokens:
         """Return the bill of this request and remember it as the last one."""
         parts, cached_to = self._parts(body)
         billed = self._bill(parts, cached_to)
@@ -83,7 +83,7 @@ class Meter:
         marked = [place for place, part in enumerate([*extras, *messages], 1) if _is_marked(part)]
         return parts, marked[-1] if marked else 0
 
-    def _bill(self, parts: Sequence[tuple[str, int]], cached_to: int) -> Billed:
+    def _bill(self, parts: Sequence[tuple[str, int]], cached_to: int) -> BilledTokens:
         same = 0
         for (text, _), before in zip(parts[:cached_to], self._cached, strict=False):
             if text != before:
@@ -91,7 +91,7 @@ class Meter:
             same += 1
         read = sum(tokens for _, tokens in parts[:same])
         written = sum(tokens for _, tokens in parts[same:cached_to])
-        return Billed(read, written, sum(tokens for _, tokens in parts[cached_to:]))
+        return BilledTokens(read, written, sum(tokens for _, tokens in parts[cached_to:]))
 
 
 def _fields(body: Mapping[str, Any]) -> tuple[object, object, Sequence[object]]:
