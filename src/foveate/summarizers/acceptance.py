@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..core.sizes import estimate, tokens_of
 from ..core.summaries import SummaryRequest
+from ..digest.history.sections import REFERRED, STILL_BINDING, STILL_VALID
 from .attribution import Statements, drop_inventions
 from .retention import find_lost
 
@@ -91,9 +92,6 @@ def _find_json_refusal(text: str) -> str:
 LONGEST = 2
 """The largest accepted length of a summary, as a multiple of the requested one."""
 
-_BINDING = "Still binding:"
-_HOLDS = "Still valid:"
-_REFERRED = "Still referred to: "
 _READ = 100_000
 """Characters above which a text is too long for any request, and is not read sentence by sentence."""
 _KEPT = 0.4
@@ -134,15 +132,15 @@ def accept(request: SummaryRequest, text: str, *, measures: bool = True) -> Verd
     if lost := find_lost(request.binding, kept):
         if measures:
             return Verdict("", f"it leaves out {lost[0]!r:.120}, which binds", dropped)
-        kept = "\n".join([f"{kept}\n\n{_BINDING}", *(f"- {statement}" for statement in lost)])
+        kept = "\n".join([f"{kept}\n\n{STILL_BINDING}", *(f"- {statement}" for statement in lost)])
     if measures and (lost := find_lost(request.values, kept)):
-        whole = "\n".join([f"{kept}\n\n{_HOLDS}", *(f"- {statement}" for statement in lost)])
+        whole = "\n".join([f"{kept}\n\n{STILL_VALID}", *(f"- {statement}" for statement in lost)])
         if len(whole) > LONGEST * request.target or len(whole) >= source:
             return Verdict("", f"it leaves out {lost[0]!r:.120}, which holds", dropped)
         kept = whole
     missing = [value for value in request.required if value not in kept]
     if missing:
-        whole = f"{kept}\n\n{_REFERRED}{', '.join(missing)}"
+        whole = f"{kept}\n\n{REFERRED}{', '.join(missing)}"
         if len(whole) > LONGEST * request.target or len(whole) >= source:
             return Verdict("", f"it leaves out {missing[0]!r}, which is still referred to", dropped)
         kept = whole

@@ -29,8 +29,6 @@ _FRAGMENT = 6
 """Words of a user, at most, that a confirmation replaces even if it repeats few of them."""
 _REPEATED = 0.7
 """Share of longer words that it repeats, at least: `M05KNL is a trip to Rome` does not say that the user changes it."""
-_RESTATED = 0.7
-"""Part that a rule of the user is worth in the words of a reply: the user's own words bind."""
 _AGREEMENT = 48
 """Characters of words that agree to what was proposed."""
 _AGREES = re.compile(
@@ -76,7 +74,7 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
         if len(terms.topic) < _TOPIC:
             continue
         is_confirmed = True
-        _raise(statement, age, may_bind=any(old.statement.kind == "rule" for old in echoed))
+        _raise(statement, age)
         if statement.signs & Sign.UPDATE or any(old.statement.signs & (Sign.CHANGE | Sign.UPDATE) for old in echoed):
             statement.signs |= Sign.CHANGE
         for request in echoed:
@@ -93,7 +91,7 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
                 old.text = ""
     if not is_confirmed:
         for statement in offers:
-            _raise(statement, age, may_bind=False)
+            _raise(statement, age)
     return is_confirmed
 
 
@@ -137,15 +135,10 @@ def _has_digit(value: str) -> bool:
     return any(map(str.isdigit, value))
 
 
-def _raise(statement: Statement, age: float, *, may_bind: bool) -> None:
-    """Give a sentence of the model the worth of a user's."""
-    of_user = weigh(statement.text, "user", statement.position, age)
-    kind = of_user.kind
-    if kind == "rule" and not may_bind:
-        kind = "decision"
-    elif kind not in ("value", "decision", "open", "rule"):
-        kind = "value"
+def _raise(statement: Statement, age: float) -> None:
+    """Give a sentence of the model the worth of a user's. It is no rule: the user's own words bind."""
+    kind = weigh(statement.text, "user", statement.position, age).kind
+    if kind not in ("value", "decision", "open"):
+        kind = "decision" if kind == "rule" else "value"
     of_user = weigh(statement.text, "user", statement.position, age, kind)
     statement.kind, statement.weight, statement.speaker = kind, of_user.weight, "user"
-    if kind == "rule":
-        statement.weight *= _RESTATED

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .signs import Sign
 from .terms import terms_of
-from .weights import Statement
+from .weights import NOT_BY_USER, Statement
 
 __all__ = ["Holding", "holding_among"]
 
@@ -46,12 +46,36 @@ def holding_among(statements: Sequence[Statement]) -> Holding:
     known = [
         statement
         for statement in statements
-        if statement.is_authoritative and statement.speaker != "tool" and len(statement.text) <= _LENGTH_MAX
+        if statement.is_authoritative and statement.speaker != "tool" and _may_hold(statement)
     ]
-    known = [statement for statement in known if not statement.signs & (Sign.QUESTION | Sign.HEDGE | Sign.SMALL_TALK)]
-    rules = [statement.text for statement in known if statement.kind != "said" and _BINDS.search(statement.text)]
-    values = [statement.text for statement in known if _gives_value(statement) and not _BINDS.search(statement.text)]
+    rules = [text for statement in known if _BINDS.search(text := _holding_text(statement)) and _may_bind(statement)]
+    values = [
+        text for statement in known if not _BINDS.search(text := _holding_text(statement)) and _gives_value(statement)
+    ]
     return Holding(rules, values)
+
+
+def _may_hold(statement: Statement) -> bool:
+    """Return whether a statement is short and sure, or only stands behind a rule."""
+    if statement.text.endswith(NOT_BY_USER):
+        return bool(statement.earlier)
+    is_sure = not statement.signs & (Sign.QUESTION | Sign.HEDGE | Sign.SMALL_TALK)
+    return is_sure and len(statement.text) <= _LENGTH_MAX
+
+
+def _holding_text(statement: Statement) -> str:
+    """Return the words of a statement, with those of the user before it if the user did not say it."""
+    return statement.shown if statement.text.endswith(NOT_BY_USER) else statement.text
+
+
+def _may_bind(statement: Statement) -> bool:
+    """Return whether a statement with words that bind is a rule.
+
+    The decisions and values of an earlier summary may be those of the model, or of a tool's result.
+    """
+    if statement.speaker == "summary":
+        return statement.kind in ("rule", "goal")
+    return statement.kind != "said" and not statement.confirms
 
 
 def _gives_value(statement: Statement) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .sections import BETWEEN
-from .weights import Statement
+from .weights import NOT_BY_USER, Statement
 
 __all__ = ["append", "join", "without_copies"]
 
@@ -56,6 +56,7 @@ def join(
         )
         if places.get(id(old), len(places)) < places.get(id(new), -1):
             later[id(old)] = new
+    others = {id(one) for one in statements if one.is_from_others}
     gone: set[str] = set()
     for old in [statement for statement in statements if id(statement) in later]:
         newest = later[id(old)]
@@ -64,6 +65,9 @@ def join(
         text = old.text.rstrip(". ")
         if len(newest.shown) + len(text) > _JOINED:
             continue
+        is_binding = old.is_authoritative and old.kind in ("rule", "goal")
+        if is_binding and id(newest) in others and not newest.text.endswith(NOT_BY_USER):
+            newest.text += NOT_BY_USER
         newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
         newest.weight += old.weight
         newest.speaker = old.speaker if old.is_authoritative or newest.speaker == "tool" else newest.speaker

@@ -123,8 +123,8 @@ class Likeness:
             return False
         is_of_model = not (later.is_authoritative and earlier.is_authoritative)
         is_by_model = is_of_model or bool(later.confirms)
-        if is_by_model and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
-            return False  # A model corrects no rule of a user.
+        if not later.may_correct(earlier):
+            return False
         least = _SURE_OF_MODEL if is_of_model else _SURE
         if is_by_model and later.turn - earlier.turn > _NEAR:
             least = _SURE_FROM_AFAR

@@ -168,6 +168,8 @@ class Reader:
 
     def _state(self, text: str, speaker: Speaker, age: float, kind: Kind | None = None) -> Statement:
         """Add a statement. `kind`: its kind, if the section of a summary says so."""
+        if self._turn and (LATER in text or BETWEEN in text):  # Else it would be read as several statements.
+            text = text.replace(LATER, " (later, ").replace(BETWEEN, " - ")
         self._position += 1
         self._length += len(text)
         statement = weigh(text, speaker, self._position, age, kind)

@@ -21,6 +21,8 @@ __all__ = [
     "ORDER",
     "REFERRED",
     "RULES",
+    "STILL_BINDING",
+    "STILL_VALID",
     "TITLE_OF",
     "VALUES",
     "read_sections",
@@ -40,6 +42,8 @@ TITLE_OF: dict[Kind, str] = {
     "asked": ASKED,
     "said": SAID,
 }
+STILL_BINDING, STILL_VALID = "Still binding:", "Still valid:"
+"""Lines above the statements that were added to the summary of a model. They are titles, too."""
 OF_MODEL = frozenset(("said", "last said", "before"))
 """Titles of what the model said."""
 KIND_OF: dict[str, Kind] = {
@@ -47,6 +51,8 @@ KIND_OF: dict[str, Kind] = {
     "constraints": "rule",
     "instructions": "rule",
     "preferences": "rule",
+    "still binding": "rule",
+    "still valid": "value",
     "pending request": "open",
     "next steps": "open",
 }
@@ -65,7 +71,7 @@ REFERRED = "Still referred to: "
 BULLET = "- "
 BETWEEN = " · "
 """Stands between older statements that one later statement may replace."""
-_TITLE = re.compile(r"(?:##+|#\s)\s*")
+_TITLE = re.compile(r"(?:(?:##+|#\s)\s*)+")
 """The marks of a title. One mark needs a space: `#include` is code."""
 
 
@@ -74,8 +80,8 @@ def read_sections(text: str) -> Mapping[str, list[str]]:
     sections: dict[str, list[str]] = {}
     title = ""
     for line in text.splitlines():
-        if marks := _TITLE.match(line):
-            title = line[marks.end() :].strip().rstrip(":")
+        if (plain := without_title(line)) != line:
+            title = plain.strip().rstrip(":")
         elif line.strip():
             sections.setdefault(title, []).append(line.rstrip())
     return sections
@@ -84,4 +90,5 @@ def read_sections(text: str) -> Mapping[str, list[str]]:
 def without_title(line: str) -> str:
     """Return a line of a section without the marks of a title: else it would begin another section."""
     marks = _TITLE.match(line)
-    return line[marks.end() :] if marks else line
+    plain = line[marks.end() :] if marks else line
+    return plain.rstrip(": ") if plain.rstrip() in (STILL_BINDING, STILL_VALID) else plain

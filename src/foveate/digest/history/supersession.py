@@ -232,11 +232,10 @@ class _Search:
         return (later.turn != earlier.turn or is_spoken) and self.likeness.may_be_about_one(old, new)
 
     def _may_replace(self, new: Claim, old: Claim) -> bool:
-        """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
+        """Return whether one statement may correct the other. Questions, and the summary before, stay as they are."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
         is_asked = bool(old.signs & Sign.QUESTION) or not (later.turn or earlier.turn)
-        is_free = later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
-        return is_free and not is_asked
+        return later.may_correct(earlier) and not is_asked
 
     def _revise(self, claim: Claim, compared: Sequence[Claim]) -> None:
         """Replace what a sentence corrects: older values, what it names, prohibitions that it lifts."""

@@ -76,6 +76,8 @@ class Versions:
         common = old.terms.all & new.terms.all
         if not any(map(self._likeness.is_rare, common)) and not new.signs & (Sign.CHANGE | Sign.UPDATE):
             return 0.0
+        if old.denies and not later.may_correct(earlier):
+            return 0.0
         if later.confirms and old.denies and len(common) < _PROHIBITED:
             return 0.0
         if len(common) == 1 and (self._is_usual(old) or self._is_usual(new)):

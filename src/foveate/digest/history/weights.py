@@ -20,6 +20,7 @@ from .statements import split_sentences
 
 __all__ = [
     "LATER",
+    "NOT_BY_USER",
     "Kind",
     "Speaker",
     "Statement",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 LATER = " (later: "
+NOT_BY_USER = " [not by the user]"
+"""Stands behind the words of a model or a tool that a line shows behind a rule or a goal."""
 """Stands between statements and a later one that may replace them."""
 Kind = Literal["goal", "rule", "decision", "value", "open", "asked", "said"]
 """The section of a statement."""
@@ -69,6 +72,15 @@ class Statement(Struct, gc=False):
     def is_authoritative(self) -> bool:
         """Return whether a user, a system message or an earlier summary said it."""
         return self.speaker != "assistant"
+
+    @property
+    def is_from_others(self) -> bool:
+        """Return whether a model or a tool said it, even if it confirms what a user said: it may say more."""
+        return self.speaker in ("assistant", "tool") or bool(self.confirms)
+
+    def may_correct(self, earlier: Statement) -> bool:
+        """Return whether it may correct an earlier statement: a model or a tool corrects no rule and no goal."""
+        return not (self.is_from_others and earlier.is_authoritative and earlier.kind in ("rule", "goal"))
 
 
 _WORTH: dict[Kind, float] = {
