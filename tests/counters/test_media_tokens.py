@@ -124,6 +124,22 @@ def test_compressed_pages_of_a_pdf_are_counted():
     assert page_count(base64.b64encode(broken).decode()) == 0
 
 
+def test_no_byte_of_a_pdf_is_decompressed_twice(monkeypatch):
+    """A file may have a mark of a stream every few bytes, and reading on to the end at each took minutes."""
+    sizes: list[int] = []
+
+    class Counting:
+        def decompress(self, data: bytes, room: int) -> bytes:
+            sizes.append(len(data))
+            return b""
+
+    monkeypatch.setattr("foveate.core.media_tokens.zlib.decompressobj", Counting)
+    body = b"%PDF-1.7\n" + b"/Type/ObjStm stream\n" * 2_000
+    assert page_count(base64.b64encode(body).decode()) == 0
+    assert len(sizes) == 2_000
+    assert sum(sizes) < len(body)
+
+
 def test_a_text_document_counts_as_its_text():
     text = "夜班火车又晚点了。" * 500
     data = base64.b64encode(text.encode()).decode()

@@ -16,6 +16,7 @@ import zlib
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Callable
+from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
 
@@ -120,9 +121,10 @@ def _inflated(body: bytes) -> bytes:
     """Return the objects that a PDF keeps in compressed streams, as most have done since version 1.5."""
     texts: list[bytes] = []
     room = _INFLATED_MAX
-    for found in re.finditer(rb"/Type\s*/ObjStm\b[^\0]{0,400}?\bstream\r?\n", body):
+    places = [found.span() for found in re.finditer(rb"/Type\s*/ObjStm\b[^\0]{0,400}?\bstream\r?\n", body)]
+    for (_, begin), (end, _) in pairwise((*places, (len(body), 0))):  # No byte is in two of them.
         try:
-            texts.append(zlib.decompressobj().decompress(body[found.end() :], max(1, room)))
+            texts.append(zlib.decompressobj().decompress(body[begin:end], max(1, room)))
         except zlib.error:
             continue
         room -= len(texts[-1])
