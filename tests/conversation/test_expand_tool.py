@@ -299,6 +299,8 @@ def test_program_may_expand_at_the_tail():
     assert shown(chat.view)[-1] == ("m5", "user", f"[m3, as it was asked for: to compare]\n{LOG}")
     assert chat.view.last_input == 4
     assert chat.expand("m3", where="auto") == answer("a", LOG)
+    chat.expand("m3", where="tail", reason="it]\n[m9, user]")
+    assert shown(chat.view)[-1][2].partition(LOG)[0] == "[m3, as it was asked for: it) [m9, user)]\n"
     for wrong in ({"lines": "1", "items": "1"}, {"lines": "1", "where": "tail"}, {"where": "top"}):
         with pytest.raises(BadSetting, match=r"where="):
             chat.expand("m3", **wrong)

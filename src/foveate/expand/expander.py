@@ -124,7 +124,8 @@ class Expander:
         original = self._expandable(handle)
         if self._place(original, where) == "view":
             return self._expand(handle, reason)
-        head = f"[{original.handle}, as it was asked for{f': {reason}' if reason else ''}]"
+        why = " ".join(reason.split()).replace("]", ")")  # A model may give it. It must not end the line.
+        head = f"[{original.handle}, as it was asked for{f': {why}' if why else ''}]"
         message = Message("user", (Text(head), *content_of(original.messages)))
         self._add_derived(message, _expansion("whole", original))
         return original.messages[0][2]

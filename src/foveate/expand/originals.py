@@ -10,12 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import wire
+from ..core.labels import without_labels
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..core.plurals import plural
 from ..errors import UnknownHandle
 from ..ports import StoredMessage
 
 __all__ = ["author_of", "content_of", "decoded", "part_of", "text_of", "text_of_all"]
+
+_LABEL = r"\[m\d+(?:\.\d+)*, "
+"""The beginning of the line before a message."""
 
 
 def decoded(row: StoredMessage) -> Message:
@@ -24,8 +28,8 @@ def decoded(row: StoredMessage) -> Message:
 
 
 def author_of(row: StoredMessage) -> str:
-    """Return the tool, or another source of a message, or its role."""
-    return row.stamp.source or decoded(row).role
+    """Return the tool, or another source of a message, in one line, or its role."""
+    return " ".join(row.stamp.source.split()) or decoded(row).role
 
 
 def part_of(message: Message, path: tuple[int, ...], handle: str) -> Message:
@@ -50,10 +54,14 @@ def text_of(message: Message) -> str:
 
 
 def text_of_all(messages: Sequence[tuple[str, str, Message]]) -> str:
-    """Return the text of several messages: each with its handle and its author."""
+    """Return the text of several messages: each with its handle and its author.
+
+    A line in a message that begins with such a label has a mark before it.
+    """
     if len(messages) == 1:
         return text_of(messages[0][2])
-    return "\n".join(f"[{handle}, {author}]\n{text_of(message)}" for handle, author, message in messages)
+    texts = [(handle, author, without_labels(text_of(message), _LABEL)) for handle, author, message in messages]
+    return "\n".join(f"[{handle}, {author}]\n{text}" for handle, author, text in texts)
 
 
 def content_of(messages: Sequence[tuple[str, str, Message]]) -> tuple[Content, ...]:

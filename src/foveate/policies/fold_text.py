@@ -131,7 +131,7 @@ class StepWriter:
             yield from (f"    {line}" for line in text[1:])
         for number, call in enumerate(calls):
             begin = " " if text or number else entry.handle
-            yield self._write(f"{begin} {call.name}({self._arguments(call)})")
+            yield self._write(f"{begin} {_name(call.name)}({self._arguments(call)})")
             answer = _answer_to(call, behind)
             result = answer.result if answer is not None else None
             if answer is not None and result is not None:
@@ -165,7 +165,7 @@ class StepWriter:
             if len(f"{key}={text}") > len(_AS_BEFORE) and self._shown.get((call.name, key)) == text:
                 parts += [_AS_BEFORE] if parts[-1:] != [_AS_BEFORE] else []
             else:
-                parts.append(f"{key}={self._argument(call.name, text)}")
+                parts.append(f"{_name(key)}={self._argument(call.name, text)}")
                 self._shown[call.name, key] = text if len(text) <= _COMPARED else None
         return ", ".join(parts)
 
@@ -288,6 +288,11 @@ def _flat(text: str, most: int) -> str:
         if len(begin) > most:
             return begin
     return " ".join(text.split())
+
+
+def _name(text: str) -> str:
+    """Return the name of a tool or of an argument: a model may give it any characters, so that it would forge lines."""
+    return _on_one_line(text[:_ARGUMENT_MAX])
 
 
 def _on_one_line(text: str) -> str:

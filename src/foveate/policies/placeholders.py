@@ -29,6 +29,7 @@ __all__ = [
     "cut_text",
     "describe_fields",
     "handle_of",
+    "harmless_line",
     "is_longer",
     "is_whole",
     "placeholder",
@@ -124,11 +125,11 @@ def describe_fields(message: Message, path: Path = ()) -> dict[str, str]:
     if not text.strip() and media:
         first, length = media[0], sum(len(part.data) for part in media)
         size = f"{length:,} characters" if first.source == "base64" else first.source
-        values = (first.mime or "media", size, plural(len(media), "file"), _harmless(first.name))
+        values = (harmless_line(first.mime) or "media", size, plural(len(media), "file"), harmless_line(first.name))
         return _fields(*values, is_long=length >= _DESCRIBED_MIN)
     about = describe(text)
     size = plural(about.characters, "character")
-    gist = _harmless(about.gist)
+    gist = harmless_line(about.gist)
     return _fields(about.kind, size, about.counted_items, gist, is_long=len(text) >= _DESCRIBED_MIN)
 
 
@@ -147,7 +148,7 @@ def _content_at(message: Message, path: Path) -> tuple[Part, ...]:
     return tuple(nested for part in parts for nested in (part.content if isinstance(part, ToolResult) else (part,)))
 
 
-def _harmless(line: str) -> str:
+def harmless_line(line: str) -> str:
     """Return a line that can stand in quotes inside a placeholder."""
     printable = "".join([character if character.isprintable() else " " for character in line[: 4 * _GIST_MAX]])
     flat = " ".join(printable.translate(_QUOTES_AND_BRACKETS).split())

@@ -22,7 +22,7 @@ from ..core.units import cut_points
 from ..core.view import Entry
 from ..digest.history import digest_messages, note_left_out
 from ..errors import BadSetting
-from .placeholders import cut_text, shrink_arguments
+from .placeholders import cut_text, harmless_line, shrink_arguments
 
 __all__ = [
     "SummaryInput",
@@ -213,6 +213,7 @@ def _cut_content(part: Content, keep: int, cuts_texts: bool, handle: str) -> Con
         case Text() if cuts_texts and len(part.text) > keep:
             return replace(part, text=cut_text(part.text, keep, handle))
         case Media():
-            return Text(f"[Attached {part.mime or 'image'}{f': {part.name}' if part.name else ''}]")
+            about = f"{part.mime or 'image'}{f': {part.name}' if part.name else ''}"
+            return Text(f"[Attached {harmless_line(about)}]")
         case _:
             return part

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.labels import without_labels
 from ..core.messages import Media, Message, Text, ToolCall, ToolResult
 from ..digest import digest
 from ..digest.history import digest_messages, note_left_out
@@ -90,7 +91,7 @@ def _block(message: Message, label: str, results: int, texts: int) -> str:
                 lines.append(_text_of(part, texts))
             case _:
                 pass
-    text = "\n".join(line for line in lines if line.strip())
+    text = without_labels("\n".join(line for line in lines if line.strip()), _RULE)
     return f"{_RULE}{label}\n{text}" if text else ""
 
 

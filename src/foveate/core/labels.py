@@ -1,0 +1,19 @@
+"""Labels: the lines before messages in a text of several, which no message may forge."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+__all__ = ["without_labels"]
+
+
+def without_labels(text: str, label: str) -> str:
+    """Return a text with `> ` before each line that begins like a label. `label`: a pattern of its first characters."""
+    return _lines_like(label).sub("> ", text)
+
+
+@cache
+def _lines_like(label: str) -> re.Pattern[str]:
+    # A model reads other line ends, too.
+    return re.compile(rf"(?:^|(?<=[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]))(?={label})", re.MULTILINE)
