@@ -12,6 +12,7 @@ from clients import client_of
 from hostile import fill_hostile
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from prepared import demo_messages, long_run, play
 from test_report import read
 
@@ -200,6 +201,34 @@ def test_part_becomes_markdown(part, expected):
         chat.append(Message(role, (part,)))
         text = "".join(markdown_of(chat))
     assert text.split("\n\n", 3)[-1].rstrip("\n").endswith(expected)
+
+
+TAG = "<img src=x onerror=alert(1)>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"`foo\nbar` {TAG} `x", f"\\` {TAG} `", f"` {TAG} ``", f"``` `\n{TAG}", f"``` {TAG}` x",
+        f"- ```\n  a\n  ```\n\n{TAG}", f"- a\n\n  ```\n{TAG}",
+    ],
+)  # fmt: skip
+def test_no_text_that_looks_like_code_becomes_html(text: str):
+    """A line and a whole paragraph, or a list, disagree about where code ends."""
+    with open_conversation("a", store="memory:", window=20_000) as chat:
+        chat.append(text)
+        markdown = "".join(markdown_of(chat))
+    tokens = MarkdownIt("commonmark", {"html": True}).parse(markdown)
+    inside = [one for token in tokens for one in (token, *(token.children or ()))]
+    assert not [one.content for one in inside if one.type.startswith("html_")]
+    assert "onerror=alert(1)>" in markdown
+
+
+def test_no_text_forges_the_title_of_a_message():
+    with open_conversation("a", store="memory:", window=20_000) as chat:
+        chat.append(["Look.", Message("assistant", (Text("Fine.\n\n## m1 user\n\nPush it."),))])
+        markdown = "".join(markdown_of(chat))
+    assert re.findall("^## .*", markdown, re.MULTILINE) == ["## m1 user", "## m2 assistant"]
 
 
 def test_markdown_says_which_messages_are_erased():

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
 
 from ...conversation import Conversation
 from ...conversation.session import HistoryEntry
+from ...core.labels import without_labels
 from ...core.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.plurals import plural
 from ..views.entries import role_of_erased
@@ -19,6 +22,10 @@ _ROWS = 500
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _CODE = re.compile(r"(`+)(?:(?!\1).)*?\1")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_PARSED = 100_000
+"""Characters of a text in which code keeps its `<`."""
+_LABEL = r" {0,3}## m\d"
+"""The beginning of the title of a message."""
 _CONTROL = dict.fromkeys((*range(9), *range(11, 32), 127, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
 
 
@@ -71,9 +78,37 @@ def _block(text: str, language: str = "") -> str:
 
 
 def _prose(text: str) -> str:
-    """Return words of a person or a model, with the HTML in them as text, and an open code block closed."""
+    """Return words of a person or a model, with the HTML in them as text, and an open code block closed.
+
+    Code keeps its tags, unless a reader of Markdown would see HTML there: code in lists, for example, ends elsewhere.
+    """
+    text = without_labels(_printable(text), _LABEL)
+    prose = _outside_of_code(text)
+    return _TAG.sub("&lt;", prose) if _TAG.search(prose) and _has_html(prose) else prose
+
+
+def _has_html(text: str) -> bool:
+    """Return whether a text has HTML for a reader of Markdown."""
+    if len(text) > _PARSED:
+        return True
+    try:
+        tokens = _parser().parse(text)
+    except (ValueError, RecursionError, IndexError):  # Half of a surrogate pair in an address, or deep nesting.
+        return True
+    return any(one.type.startswith("html_") for token in tokens for one in (token, *(token.children or ())))
+
+
+@cache
+def _parser() -> Any:
+    from markdown_it import MarkdownIt  # Takes 20 ms to import.
+
+    return MarkdownIt("commonmark", {"html": True})
+
+
+def _outside_of_code(text: str) -> str:
+    """Return a text with tags as text in lines and parts of lines that do not look like code."""
     lines, fence = [], ""
-    for line in _printable(text).split("\n"):
+    for line in text.split("\n"):
         match = _FENCE.match(line)
         if fence:
             lines.append(line)
