@@ -20,7 +20,7 @@ import foveate.proxy.server
 from foveate.cli.app import main
 from foveate.errors import BadSetting
 from foveate.open import open_store
-from foveate.proxy.settings import read_tokens, upstreams_of
+from foveate.proxy.settings import ProxySettings, read_tokens, upstreams_of
 from foveate.requests.access import token_key
 from foveate.testing import ScriptedModel, say
 from foveate.testing.server import StubServer
@@ -86,6 +86,26 @@ def test_a_body_above_the_limit_is_refused_before_it_is_read():
         chunked += b"400\r\n" + b"x" * 1_024 + b"\r\n"
         assert split(ask(proxy.port, chunked))[0] == 413
     assert provider.received == []
+
+
+def test_a_body_with_many_encodings_is_not_read():
+    """A body that is packed a thousand times takes a thousand times as long as the largest one."""
+    import gzip
+
+    packed = BODY
+    for _ in range(4):
+        packed = gzip.compress(packed)
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        encodings = f"Content-Encoding: {', '.join(['gzip'] * 4)}"
+        status, headers, _ = split(ask(proxy.port, post("/v1/messages", packed, encodings)))
+    assert (status, provider.received[0].body) == (200, packed)
+    assert "has 4 encodings" in headers["x-foveate-unchanged"]
+
+
+def test_settings_print_no_password():
+    settings = ProxySettings(anthropic="https://user:hidden@gateway.example", openai="https://u:hidden@other.example")
+    assert "hidden" not in repr(settings)
+    assert "gateway.example" in repr(settings)
 
 
 def test_a_small_body_that_grows_beyond_the_limit_is_not_read():

@@ -64,7 +64,9 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return the settings without keys and passwords."""
-        shown = {**msgspec.structs.asdict(self), "store": without_password(self.store), "tokens": len(self.tokens)}
+        urls = {"store": self.store, "anthropic": self.anthropic, "openai": self.openai}
+        hidden = {name: without_password(url) for name, url in urls.items()}
+        shown = {**msgspec.structs.asdict(self), **hidden, "tokens": len(self.tokens)}
         return f"<ProxySettings: {', '.join(f'{name}={shown[name]!r}' for name in shown if name != 'secret')}>"
 
     def to_environment(self) -> None:

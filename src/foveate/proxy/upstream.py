@@ -33,6 +33,8 @@ _CONNECTION = frozenset(
 _NOT_SENT_ON = _CONNECTION | {b"host", b"expect"}
 _OWN = b"x-foveate-"
 _CONNECT_SECONDS = 10
+_ENCODINGS_MAX = 3
+"""Encodings of a request's body. Each costs as much as the largest body."""
 _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would add."""
 
@@ -158,7 +160,10 @@ def is_encoded(response: aiohttp.ClientResponse) -> bool:
 
 def decompressed(content: bytes, encoding: str, limit: int) -> bytes:
     """Return the content of a request. Raises ValueError for unknown encodings, wrong bytes, and more than `limit`."""
-    for name in reversed([name.strip().lower() for name in encoding.split(",")]):
+    names = [name.strip().lower() for name in encoding.split(",")]
+    if len(names) > _ENCODINGS_MAX:
+        raise ValueError(f"The body has {len(names)} encodings, and at most {_ENCODINGS_MAX} are read.")
+    for name in reversed(names):
         match name:
             case "" | "identity":
                 continue
