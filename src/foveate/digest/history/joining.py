@@ -14,11 +14,19 @@ _JOINED = 700
 
 
 def without_copies(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements without repetitions: the newest of equal ones, with the largest weight."""
+    """Return the statements without repetitions: the newest of equal ones, with the largest weight.
+
+    A model or a tool that repeats what others said makes it no newer.
+    """
     newest: dict[str, Statement] = {}
     for statement in statements:
         key = _key(statement.text)
-        if (before := newest.pop(key, None)) is not None:
+        before = newest.get(key)
+        if before is not None and statement.is_from_others and not before.is_from_others:
+            before.weight = max(before.weight, statement.weight)
+            continue
+        newest.pop(key, None)
+        if before is not None:
             if before.kind == "goal" or before.weight > statement.weight:
                 statement.kind, statement.weight = before.kind, max(before.weight, statement.weight)
             if before.is_authoritative:
