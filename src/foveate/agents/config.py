@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, cast
@@ -46,9 +45,23 @@ BUSY = (
 )
 """The error of a second call at the same time."""
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
 _LONGEST = 500
 """Characters of an error that a model receives."""
+
+
+def _last_fenced(text: str) -> str | None:
+    """Return the content of the last fenced block; None if there is none."""
+    found: str | None = None
+    block: list[str] | None = None
+    for line in text.split("\n"):
+        if block is None:
+            block = [] if line.rstrip().endswith(("```", "```json")) else None
+        elif line.lstrip().startswith("```"):
+            found = "\n".join(block) if block else found
+            block = None
+        else:
+            block.append(line)
+    return found
 
 
 class WrongAnswer(ValueError):
@@ -76,9 +89,9 @@ class ResultType:
 
     def read(self, text: str) -> object:
         """Return the value in an answer, which may stand in a fenced block. Raises WrongAnswer."""
-        fenced = _FENCED.findall(text)
+        fenced = _last_fenced(text)
         try:
-            return self._decoder.decode((fenced[-1] if fenced else text).strip() or "null")
+            return self._decoder.decode((text if fenced is None else fenced).strip() or "null")
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise WrongAnswer(
                 f"Your answer cannot be read: {str(error)[:_LONGEST]}. Answer again, with the JSON value alone."

@@ -26,10 +26,10 @@ _NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?
 """A field of the request is too large here; a shorter conversation would not help."""
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,_]{2,}(?!\w)")
 """A number on its own. Numbers in the names of models and requests do not count."""
-_COMPARED = re.compile(r"(\d[\d,]*)(?: \+ (\d[\d,]*))?(?: tokens?)? > (\d[\d,]*)")
+_COMPARED = re.compile(r"(?<![\d,])(\d[\d,]*)(?: \+ (\d[\d,]*))?(?: tokens?)? > (\d[\d,]*)")
 """The prompt, the requested answer, and the limit, as Anthropic writes it."""
 _CONTEXT_IS = re.compile(r"context length (?:is|of) (\d[\d,]*)")
-_ANSWER_IS = re.compile(r"(\d[\d,]*) in the completion")
+_ANSWER_IS = re.compile(r"(?<![\d,])(\d[\d,]*) in the completion")
 _LEAST = 1_000
 """Smaller numbers in a refusal are status codes and the like."""
 _SHARE = 0.8

@@ -25,8 +25,8 @@ __all__ = ["PlainEntries", "plain_edits", "plain_entries", "plain_message", "pla
 _HANDLE = r"m\d{1,12}(?:\.\d{1,6}){0,2}(?:-m\d{1,12})?|\{handle\}|\{last\}"
 _QUOTE = r"""(?:\\*["'`])?"""
 _CALL = (
-    rf"expand(?<![\w.]expand)\(\s*(?:\{{?\s*{_QUOTE}handle{_QUOTE}\s*[=:]\s*)?"
-    rf"{_QUOTE}(?:{_HANDLE}){_QUOTE}(?:,[^()\n]{{0,80}})?\s*\}}?\s*\)"
+    rf"expand(?<![\w.]expand)\(\s*+(?:\{{?\s*+{_QUOTE}handle{_QUOTE}\s*+[=:]\s*+)?"
+    rf"{_QUOTE}(?:{_HANDLE}){_QUOTE}(?:,[^()\n]{{0,80}})?\s*+\}}?\s*+\)"
 )
 """A call of the tool as foveate writes it, and as models copy it: with other quotes, or with further arguments.
 

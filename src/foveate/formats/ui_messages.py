@@ -35,7 +35,7 @@ NAME = "ai_sdk"
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _KNOWN = frozenset({"role", "parts", "content", "metadata"})
 _LEGACY_TOOL = "tool-invocation"
-_DATA_URL = re.compile(r"data:([^;,]*)[^,]*;base64,")
+_DATA_URL = re.compile(r"data:([^;,]*+)(?=;)[^,]*;base64,")
 _DENIED = "The user did not allow this call"
 
 
