@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from sys import getrefcount
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,19 @@ PRESETS = ("balanced", "frugal", "coding", "prune", "keep-last-1", "recap", "pru
 
 def opaque(block: dict) -> Opaque:
     return Opaque("anthropic", block["type"], json.dumps(block))
+
+
+def test_a_long_block_is_held_by_no_cache():
+    """A fetched document may have megabytes, and it must leave the memory with its conversation."""
+    for kind, format, fields in (
+        ("web_fetch_tool_result", "anthropic", {"tool_use_id": "srvtoolu_1"}),
+        ("codeExecutionResult", "gemini", {}),
+        ("program_output", "openai_responses", {"call_id": "c1"}),
+    ):
+        body = json.dumps({"type": kind, **fields, "content": "x" * 10_000})
+        before = getrefcount(body)
+        assert server_block(Opaque(format, kind, body)) is not None
+        assert getrefcount(body) == before
 
 
 def model(*blocks: dict) -> dict:

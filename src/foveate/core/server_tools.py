@@ -23,12 +23,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from .caches import cached
 from .messages import Message, Opaque, Part
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
 
 __all__ = ["ServerBlock", "closing_result", "follow_uses", "pair_key", "partner_of", "server_block", "server_blocks"]
 
@@ -42,6 +45,10 @@ _OPENAI = frozenset({*_OPENAI_USES, *_OPENAI_USES.values()})
 
 _ID_MAX = 64
 """Characters of an id of OpenAI."""
+_CACHED_MAX = 2_000
+"""Characters of a block that a cache may hold."""
+
+T = TypeVar("T")
 
 
 class ServerBlock(msgspec.Struct, frozen=True, gc=False):
@@ -77,11 +84,11 @@ def server_block(part: Part) -> ServerBlock | None:
     if type(part) is not Opaque:
         return None
     if part.format == "anthropic" and (part.kind in _USES or part.kind.endswith(_RESULT)):
-        return _read(part)
+        return _of(_read, part)
     if part.format == "openai_responses" and part.kind in _OPENAI:
-        head, result_kind = _head(part), _OPENAI_USES.get(part.kind, part.kind)
+        head, result_kind = _of(_head, part), _OPENAI_USES.get(part.kind, part.kind)
         return ServerBlock(part.kind in _OPENAI_USES, head.call_id, result_kind, part.format, head.action)
-    return _read_gemini(part) if part.format == "gemini" and part.kind in _GEMINI else None
+    return _of(_read_gemini, part) if part.format == "gemini" and part.kind in _GEMINI else None
 
 
 def server_blocks(message: Message) -> list[tuple[int, ServerBlock]]:
@@ -173,6 +180,13 @@ def _text(body: dict[str, object]) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
+def _of(read: _lru_cache_wrapper[T], part: Opaque) -> T:
+    """Return what `read` finds in a block. The cache holds no long block, such as a fetched document: to read its ids
+    again takes a millisecond for each megabyte, and the blocks of closed conversations must leave the memory.
+    """
+    return read(part) if len(part.body) <= _CACHED_MAX else read.__wrapped__(part)
+
+
 @cached(4_096)
 def _head(part: Opaque) -> _Head:
     try:
@@ -183,7 +197,7 @@ def _head(part: Opaque) -> _Head:
 
 @cached(4_096)
 def _read(part: Opaque) -> ServerBlock:
-    head = _head(part)
+    head = _of(_head, part)
     if part.kind not in _USES:
         return ServerBlock(False, head.tool_use_id, part.kind)
     if part.kind == "mcp_tool_use":
