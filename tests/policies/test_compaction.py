@@ -495,7 +495,7 @@ def test_the_input_names_images_and_leaves_reasoning_out():
     whole = build_summary_input(story.projection.entries(), 10_000).messages
     assert [len(message.parts) for message in whole] == [2, 1, 1]
     small, size, _ = build_summary_input(story.projection.entries(), 100)
-    assert small[0].parts[1] == Text("[Attached image/png: cat.png]")
+    assert small[0].parts[1] == Text("[Attached image png, cat.png]")
     assert size <= 100
     none = build_summary_input(story.projection.entries(), 5)
     assert (none.messages, none.tokens, [message.text for message in none.covered]) == (

@@ -14,7 +14,7 @@ from foveate import Options, open_conversation
 from foveate.core.caches import clear_caches
 from foveate.core.checker import check
 from foveate.core.edits import CALLER, Pin, Replace, Restore, Span, Summarize, Target
-from foveate.core.messages import Message, Text, ToolCall
+from foveate.core.messages import Media, Message, Opaque, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.digest import distinct_names, select_names, selection
 from foveate.errors import BadSetting
@@ -221,6 +221,26 @@ def test_a_fold_shows_what_the_caller_edited():
     (_, text) = fold_edits(plan_of(story, fold(protect=310, stretch=300)))
     assert "→ m5 Removed." in text
     assert "abc_123_def" not in text
+
+
+def test_images_and_results_of_server_tools_are_told():
+    """Their steps were empty lines, which named nothing that the model could ask for again."""
+    image = Media("image/png", "url", "https://x/a.png")
+    blocks = (
+        Opaque("anthropic", "mcp_tool_use", '{"id":"m","name":"ask","input":{"q":"kites"}}'),
+        Opaque("anthropic", "mcp_tool_result", '{"tool_use_id":"m","content":[{"type":"text","text":"They fly."}]}'),
+    )
+    entries = entries_of(
+        call("a", "look"), answer("a", "", image), Message("assistant", (Text("I ask."), *blocks, Text("Good.")))
+    )
+    assert text_of_fold(entries).split("\n") == [
+        "m1 look()",
+        "  → m2 [image png at https://x/a.png]",
+        "m3 I ask.",
+        "  ask(q=kites)",
+        "  → m3 They fly.",
+        "  Good.",
+    ]
 
 
 def test_a_name_is_written_once():

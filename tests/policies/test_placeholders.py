@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+from base64 import b64encode
 
 import pytest
 from conversation.shells import opened, texts
@@ -10,12 +12,17 @@ from core.story import Story
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.core.messages import Media, Message, Text, ToolResult
+from foveate.core.messages import Media, Message, Opaque, Text, ToolResult
 from foveate.policies import filter_tool_results, prune_tool_outputs
 from foveate.policies.placeholders import CLEARED, FIELDS, OMITTED, describe_fields, placeholder
 from foveate.testing import answer, call, say, user
 
 USERS = json.dumps({"users": [{"id": n, "name": f"user {n}"} for n in range(400)]}, indent=1)
+
+
+def png(width: int, height: int) -> str:
+    """Return the base64 text of the header of a PNG, with some bytes behind it."""
+    return b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height) + bytes(900)).decode()
 
 
 def entry_of(message: Message):
@@ -86,11 +93,26 @@ def test_no_line_breaks_a_placeholder(line: str):
 
 
 def test_media_are_described_by_type_and_size():
-    picture = Media("image/png", "base64", "A" * 4_000)
+    picture = Media("image/png", "base64", png(1_024, 768))
     shot = Message("tool", (ToolResult("a", (Text("done"), picture)),))
-    assert placeholder("{about}", entry_of(shot), (0, 1)) == "image/png, 4,000 characters, 1 file; "
-    linked = describe_fields(Message("user", (Media("", "url", "https://x"),)))
-    assert [linked[field] for field in ("{about}", "{kind}", "{size}", "{items}")] == ["", "media", "url", "1 file"]
+    assert placeholder("{about}", entry_of(shot), (0, 1)) == "image 1024x768 png; "
+    assert placeholder("{about}", entry_of(shot)) == 'image 1024x768 png: "done"; '
+    linked = describe_fields(Message("user", (Media("", "url", "https://x/a.png"), picture)))
+    assert [linked[field] for field in ("{about}", "{kind}", "{size}", "{items}")] == [
+        "image at https://x/a.png and 1 more; ",
+        "media",
+        "url",
+        "2 files",
+    ]
+    small = describe_fields(Message("user", (Media("image/png", "base64", "AAAA"),)))
+    assert small["{about}"] == ""
+
+
+def test_blocks_of_a_provider_are_described_by_their_text():
+    found = Opaque("anthropic", "search_result", json.dumps({"title": "Kites", "content": "A kite flies. " * 90}))
+    fields = describe_fields(Message("tool", (ToolResult("a", (found,)),)))
+    assert fields["{gist}"].startswith("title: Kites")
+    assert fields["{size}"] == "1,273 characters"
 
 
 def test_prune_and_filter_describe_results_by_default():

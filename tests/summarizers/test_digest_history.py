@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import assistant, tool_result, user
-from foveate.core.messages import Message, ToolCall
+from foveate.core.messages import Message, Opaque, Text, ToolCall
 from foveate.digest import names_in
 from foveate.digest.history.sections import read_sections
 from foveate.digest.history.steps import error_lines
@@ -56,6 +56,16 @@ def test_the_digest_holds_requests_steps_findings_and_answers():
         "## Last said\nA slip of the pen. I do it again.\n\n"
         "## Names\nr.headers, COOKIE_NAME"
     )
+
+
+def test_results_of_server_tools_count_as_results():
+    blocks = (
+        Opaque("anthropic", "mcp_tool_use", '{"id":"m","name":"ask","input":{"path":"src/kites.py"}}'),
+        Opaque("anthropic", "mcp_tool_result", '{"tool_use_id":"m","content":[{"text":"ValueError: no such kite"}]}'),
+    )
+    text = told(user("Mend the kites."), Message("assistant", (*blocks, Text("It fails."))))
+    assert "## Done\n- ask: src/kites.py" in text
+    assert "- ask src/kites.py: ValueError: no such kite" in text
 
 
 def test_a_digest_is_carried_on_section_by_section():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import assistant, tool_result, user
-from foveate.core.messages import Media, Message, Reasoning, ToolCall
+from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall
 from foveate.edits import Task
 from foveate.errors import BadSetting, NoSummary
 from foveate.formats import get_format
@@ -338,7 +339,18 @@ def test_the_timeout_covers_all_requests_together():
 
 def test_media_are_shown_by_name():
     (part,) = split_messages([user("Look.", Media("image/png", "base64", "AAAA", "cat.png"))], 1_000)
-    assert part == "--- user\nLook.\n[image/png: cat.png]"
+    assert part == "--- user\nLook.\n[image png, cat.png]"
+
+
+def test_results_of_server_tools_are_read_as_results():
+    use = {"type": "mcp_tool_use", "id": "m", "name": "ask", "input": {"q": "kites"}}
+    result = {"type": "mcp_tool_result", "tool_use_id": "m", "content": [{"type": "text", "text": "They fly."}]}
+    blocks = tuple(Opaque("anthropic", block["type"], json.dumps(block)) for block in (use, result))
+    (part,) = split_messages([user("Ask."), Message("assistant", (*blocks, Text("Done.")))], 1_000)
+    assert part == (
+        '--- user\nAsk.\n\n--- assistant\n(called ask with {"q": "kites"})\n\n'
+        "--- result of ask\nThey fly.\n\n--- assistant\nDone."
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"window": 10}, {"window": "x"}, {"timeout": -1}])

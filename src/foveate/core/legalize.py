@@ -25,8 +25,9 @@ from typing import NamedTuple
 
 from .alternation import alternate
 from .ids import ERASED
-from .messages import Content, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
+from .readable import in_message
 from .rendering import trim_end
 from .saved_views import Refer, SavedLegality, SavedMark
 from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
@@ -45,9 +46,6 @@ ANSWER_ERASED = "the answer of this call was erased"
 _UNPAIRED = "a server tool's result without its use, or a use without an id of its own, is refused"
 
 _PARTED = "a message of the model must not directly follow a summary of the role assistant"
-
-_OF_RESULTS = frozenset({"tool_reference", "browser_state", "content:tools", "content:computer_screenshot"})
-"""Kinds of blocks that providers take only in results. In a note, the model reads them as JSON."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -377,7 +375,8 @@ class Legalizer:
         about = f"call {result.call_id}{tool}" if result.call_id else f"a call{tool}"
         head = f"[Result for {about}, which came late]" if known else f"[Result for {about}, which is not shown]"
         why = "it came late, or its call was answered already" if known else "its call is not shown"
-        message = Message("user", (Text(head), *map(_in_note, result.content)))
+        content = [each for part in result.content for each in in_message(part)]
+        message = Message("user", (Text(head), *content))
         return slot.cached_entry(("note", head), lambda: reshape(entry, message, why, self._count, kind="note"))
 
     def _stand_in(self, slot: Slot, opening: Entry, call_id: str, *, is_erased: bool) -> Entry:
@@ -387,17 +386,6 @@ class Legalizer:
             message, why = Message("tool", (ToolResult(call_id, (Text(ERASED),)),)), ANSWER_ERASED
         bare = Entry(opening.position, opening.id, message, None, opening.stamp, "stand-in", last=opening.position)
         return slot.cached_entry(("stand-in", why, call_id), lambda: reshape(bare, message, why, self._count))
-
-
-def _in_note(part: Content) -> Content:
-    """Return a part of a result as a user's message may have it."""
-    match part:
-        case Text():
-            return Text(part.text)  # The fields of the provider belong to a result.
-        case Opaque() if part.kind in _OF_RESULTS:
-            return Text(part.body)
-        case _:
-            return part
 
 
 def _opens(slot: Slot) -> bool:

@@ -11,8 +11,9 @@ from typing import Any
 
 from ..core import wire
 from ..core.labels import without_labels
-from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..core.messages import Content, Message, Opaque, Part, Reasoning, Text, ToolCall
 from ..core.plurals import plural
+from ..core.readable import block_content, content_text, in_message, media_in
 from ..errors import UnknownHandle
 from ..ports import StoredMessage
 
@@ -65,11 +66,11 @@ def text_of_all(messages: Sequence[tuple[str, str, Message]]) -> str:
 
 
 def content_of(messages: Sequence[tuple[str, str, Message]]) -> tuple[Content, ...]:
-    """Return the content of a single result as it is; of anything else its text and its media."""
+    """Return the content of a single result, as another result may have it; of anything else its text and its media."""
     if len(messages) == 1 and (result := messages[0][2].result) is not None:
-        return result.content
+        return tuple([each for part in result.content for each in in_message(part)])
     text = text_of_all(messages)
-    media = tuple(media for _, _, message in messages for media in message.media())
+    media = tuple(media for _, _, message in messages for media in media_in(message))
     return (*((Text(text),) if text else ()), *media)
 
 
@@ -77,11 +78,9 @@ def _text_of_part(part: Part) -> str:
     match part:
         case Text() | Reasoning():
             return part.text
-        case ToolResult():
-            return "\n".join(_text_of_part(nested) for nested in part.content)
         case ToolCall():
             return f"[calls {part.name}]\n{part.arguments}"
-        case Media():
-            return f"[{part.mime or 'image'}{f' {part.name}' if part.name else ''}]"
         case Opaque():
-            return f"[{part.kind}]"
+            return "\n".join(filter(None, (f"[{part.kind}]", content_text(block_content(part)))))
+        case _:
+            return content_text((part,))

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ..core.caches import cached_by_text
 from ..core.edits import CALLER
 from ..core.messages import Message, Text, ToolCall, ToolResult
+from ..core.readable import content_text, readable_messages
 from ..core.results import native_steps
 from ..core.sizes import tokens_of
 from ..core.view import Entry
@@ -117,25 +118,37 @@ class StepWriter:
             if source is None:
                 continue
             if source.role == "user":  # A note, or the result of an action whose call is unknown.
-                self._lines += self._result_lines(entry, entry.result or ToolResult("", (Text(source.text),)))
+                self._lines += self._result_lines(
+                    entry, entry.result or ToolResult("", (Text(content_text(source.parts)),))
+                )
             else:
                 self._lines += self._step_lines(entry, source, entries[index + 1 :])
         self._named = frozenset()
 
     def _step_lines(self, entry: Entry, message: Message, behind: Sequence[Entry]) -> Iterator[str]:
-        """Yield the lines of one message of the model, and of the results of its calls, which are in `behind`."""
-        text = list(self._text_lines(message.text))
-        calls = message.calls
-        if text or not calls:
-            yield " ".join([entry.handle, *text[:1]])
-            yield from (f"    {line}" for line in text[1:])
-        for number, call in enumerate(calls):
-            begin = " " if text or number else entry.handle
-            yield self._write(f"{begin} {_name(call.name)}({self._arguments(call)})")
-            answer = _answer_to(call, behind)
-            result = answer.result if answer is not None else None
-            if answer is not None and result is not None:
-                yield from self._result_lines(answer, result)
+        """Yield the lines of one message of the model, and of the results of its calls, which are in `behind`.
+
+        Calls that the provider ran have their results in the message itself.
+        """
+        begin = entry.handle
+        pieces = readable_messages((message,))
+        for piece in pieces:
+            if piece.result is not None:
+                yield from self._result_lines(entry, piece.result)
+                begin = " "
+                continue
+            text = list(self._text_lines(piece.text))
+            if text or not (piece.calls or len(pieces) > 1):
+                yield " ".join([begin, *text[:1]])
+                yield from (f"    {line}" for line in text[1:])
+                begin = " "
+            for call in piece.calls:
+                yield self._write(f"{begin} {_name(call.name)}({self._arguments(call)})")
+                begin = " "
+                answer = _answer_to(call, behind)
+                result = answer.result if answer is not None else None
+                if answer is not None and result is not None:
+                    yield from self._result_lines(answer, result)
 
     def _write(self, line: str) -> str:
         self.written.update(names_in(line))
@@ -186,13 +199,14 @@ class StepWriter:
 
     def _result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
         """Yield the lines of a result, or of a note."""
-        about = _describe_result(result.text)
+        text = content_text(result.content)
+        about = _describe_result(text)
         mark = " failed" if result.state == "error" else ""
         if about.is_whole:
             yield self._write(f"  → {entry.handle}{mark} {about.line}".rstrip())
             return
         yield self._write(f"  → {entry.handle}{mark} {about.line}")
-        if names := self._list_new(about.names, room_for(len(result.text)), about.floor):
+        if names := self._list_new(about.names, room_for(len(text)), about.floor):
             yield f"    {names}"
 
     def _list_names(self, text: str, room: int) -> str:

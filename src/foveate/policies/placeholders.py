@@ -16,6 +16,7 @@ from ..core.edits import Path, Replace, Target
 from ..core.json_objects import objects_in
 from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
 from ..core.plurals import plural
+from ..core.readable import block_content, describe_media
 from ..core.results import native_message, with_headline
 from ..core.scripts import beginning_of, whole_end
 from ..core.view import Entry
@@ -60,7 +61,8 @@ def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
 
     Fields of `template`: `{handle}`, the argument of `expand`; `{kind}`, `{size}`, `{items}` and `{gist}`, which
     describe the original, such as `json`, `12,304 characters`, `41 rows` and one line of at most 80 characters;
-    `{about}`, all four and a semicolon, or nothing for a short original. Other text is kept as it is.
+    `{about}`, all four and a semicolon, or nothing for a short original; of media alone, `{about}` is a few words such
+    as `image 1024x768 png` and a semicolon. Other text is kept as it is.
     """
     return _placeholder(entry, template, path)
 
@@ -119,23 +121,33 @@ def describe_fields(message: Message, path: Path = ()) -> dict[str, str]:
 
     The gist cannot end the placeholder, break its line or name a handle.
     """
-    parts = _content_at(message, path)
+    parts = [each for part in _content_at(message, path) for each in _without_block(part)]
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
     media = [part for part in parts if isinstance(part, Media)]
-    if not text.strip() and media:
+    described = describe(text)
+    kind, items, gist = described.kind, described.counted_items, harmless_line(described.gist)
+    size = plural(described.characters, "character")
+    is_long = len(text) >= _DESCRIBED_MIN
+    about = f"{kind}, {size}, {items}"
+    if media and not is_long:
         first, length = media[0], sum(len(part.data) for part in media)
-        size = f"{length:,} characters" if first.source == "base64" else first.source
-        values = (harmless_line(first.mime) or "media", size, plural(len(media), "file"), harmless_line(first.name))
-        return _fields(*values, is_long=length >= _DESCRIBED_MIN)
-    about = describe(text)
-    size = plural(about.characters, "character")
-    gist = harmless_line(about.gist)
-    return _fields(about.kind, size, about.counted_items, gist, is_long=len(text) >= _DESCRIBED_MIN)
+        is_long = first.source != "base64" or length >= _DESCRIBED_MIN
+        about = harmless_line(describe_media(first)) + (f" and {len(media) - 1} more" if len(media) > 1 else "")
+        if not text.strip():
+            size = f"{length:,} characters" if first.source == "base64" else first.source
+            kind, items, gist = harmless_line(first.mime) or "media", plural(len(media), "file"), harmless_line(first.name)
+            return _fields(f"{about}; " if is_long else "", kind, size, items, gist)
+        gist = harmless_line(text)
+    about += f': "{gist}"; ' if gist else "; "
+    return _fields(about if is_long else "", kind, size, items, gist)
 
 
-def _fields(kind: str, size: str, items: str, gist: str, *, is_long: bool) -> dict[str, str]:
-    about = f"{kind}, {size}, {items}" + (f': "{gist}"; ' if gist else "; ")
-    return dict(zip(FIELDS, (about if is_long else "", kind, size, items, gist), strict=True))
+def _fields(*values: str) -> dict[str, str]:
+    return dict(zip(FIELDS, values, strict=True))
+
+
+def _without_block(part: Part) -> tuple[Part, ...]:
+    return block_content(part) if isinstance(part, Opaque) else (part,)
 
 
 def _content_at(message: Message, path: Path) -> tuple[Part, ...]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ..core.edits import SummaryRole
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
+from ..core.readable import describe_media
 from ..core.results import native_steps
 from ..core.sizes import tokens_of
 from ..core.summaries import SummaryRequest
@@ -213,7 +214,6 @@ def _cut_content(part: Content, keep: int, cuts_texts: bool, handle: str) -> Con
         case Text() if cuts_texts and len(part.text) > keep:
             return replace(part, text=cut_text(part.text, keep, handle))
         case Media():
-            about = f"{part.mime or 'image'}{f': {part.name}' if part.name else ''}"
-            return Text(f"[Attached {harmless_line(about)}]")
+            return Text(f"[Attached {harmless_line(describe_media(part))}]")
         case _:
             return part

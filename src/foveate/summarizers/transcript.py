@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ..core.labels import without_labels
 from ..core.messages import Media, Message, Text, ToolCall, ToolResult
+from ..core.readable import describe_media, readable_messages
 from ..digest import digest
 from ..digest.history import digest_messages, note_left_out
 from ..digest.history.speakers import is_from_user, is_summary
@@ -44,6 +45,7 @@ _RULE = "--- "
 
 def split_messages(messages: Sequence[Message], room: int) -> list[str]:
     """Return the messages as texts of at most `room` characters, in order: one if possible, else as few as possible."""
+    messages = readable_messages(messages)
     written: list[tuple[Message, str]] = []
     labels = [label_of(message, messages[i - 1] if i else None) for i, message in enumerate(messages)]
     for limits, most in ((_AT_ONCE, 1), (_IN_PARTS, MOST_PARTS)):
@@ -99,8 +101,8 @@ def _text_of(part: object, keep: int) -> str:
     match part:
         case Text(text=text):
             return _cut(text, keep)
-        case Media(mime=mime, name=name):
-            return f"[{mime or 'image'}{f': {name}' if name else ''}]"
+        case Media():
+            return f"[{describe_media(part)}]"
         case _:
             return ""
 

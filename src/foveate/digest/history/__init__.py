@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.messages import Message
+from ...core.readable import readable_messages
 
 if TYPE_CHECKING:
     from .holding import Holding
@@ -24,7 +25,7 @@ def digest_messages(
     """
     from .writing import write_digest  # Its patterns take time to compile, and many programs need none.
 
-    return write_digest(messages, room, previous, required, focus)
+    return write_digest(readable_messages(messages), room, previous, required, focus)
 
 
 def note_left_out(count: int, digest: str = "") -> str:
@@ -39,4 +40,4 @@ def holding_statements(messages: Sequence[Message], previous: str = "") -> Holdi
     """
     from .writing import find_holding
 
-    return find_holding(messages, previous)
+    return find_holding(readable_messages(messages), previous)
