@@ -462,6 +462,12 @@ def test_tools_in_openais_shape_are_converted():
     assert "tools" not in Anthropic().prompt(view(user("u")), profile=PROFILE)
 
 
+def test_a_text_file_of_another_type_is_its_text():
+    shown = view(user("u", Media("text/csv", "base64", "YSxiCjEsMg==", "t.csv")))
+    (message,) = Anthropic().prompt(shown, profile=PROFILE)["messages"]
+    assert message["content"][1]["text"] == "[t.csv]\na,b\n1,2"
+
+
 def test_media_that_cannot_be_sent_become_text():
     """One image that the provider refuses would make every later request fail."""
     bad = [

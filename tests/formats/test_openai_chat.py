@@ -391,6 +391,38 @@ def test_media_that_cannot_be_sent_become_text():
     assert check_body("openai", body) == []
 
 
+TEXT_FILE = Media("text/csv", "base64", "YSxiCjEsMg==", "t.csv")
+"""The text `a,b` and `1,2`."""
+
+
+def test_files_other_than_pdf_become_text():
+    """OpenAI reads no other files here, and asks to send a text as text."""
+    files = (Media("application/pdf", "base64", "JVBERi0="), TEXT_FILE, Media("video/mp4", "base64", "AAAA"))
+    asked = assistant("", ToolCall("a", "f"))
+    prompt = OpenAIChat().prompt(view(user("u", *files), asked, tool_result("a", "t", TEXT_FILE)), profile=PROFILE)
+    assert prompt["messages"][0]["content"][1:] == [
+        {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0=", "filename": "file.pdf"}},
+        {"type": "text", "text": "[t.csv]\na,b\n1,2"},
+        {"type": "text", "text": "[Video, not shown here: video/mp4]"},
+    ]
+    assert prompt["messages"][2]["content"] == "t\n[t.csv]\na,b\n1,2"
+    assert check_body("openai", prompt) == []
+
+
+def test_a_file_that_came_in_this_format_stays_a_file():
+    """Other servers of this API read more files than OpenAI."""
+    part = {"type": "file", "file": {"file_data": "data:text/csv;base64,YSxiCjEsMg==", "filename": "t.csv"}}
+    (message,) = OpenAIChat().parse({"role": "user", "content": [part]})
+    assert OpenAIChat().prompt(view(message), profile=PROFILE)["messages"][0]["content"] == [part]
+
+
+@pytest.mark.parametrize(("mime", "form"), [("audio/mpeg", "mp3"), ("audio/x-wav", "wav"), ("audio/wav", "wav")])
+def test_a_sound_has_the_format_that_openai_knows(mime: str, form: str):
+    shown = view(user("hear", Media(mime, "base64", "AAAA")))
+    (_, sound) = OpenAIChat().prompt(shown, profile=PROFILE)["messages"][0]["content"]
+    assert sound == {"type": "input_audio", "input_audio": {"data": "AAAA", "format": form}}
+
+
 def test_only_the_users_side_shows_media():
     shown = view(Message("system", (Text("s"), IMAGE)), user("u"), Message("assistant", (Text("a"), IMAGE)))
     assert check_body("openai", OpenAIChat().body(shown, profile=PROFILE)) == []

@@ -411,6 +411,23 @@ def test_results_hold_texts_images_and_files():
     whole({**OUTPUT, "output": []}, {**OUTPUT, "output": [parts[0]]}, {**OUTPUT, "output": ""})
 
 
+def test_files_are_named_with_the_ending_of_their_type():
+    """OpenAI tells the type of a file by it: `Expected context stuffing file type ... but got none`."""
+    files = (
+        Media("application/pdf", "base64", "JVBERi0=", "Report 3"),
+        Media("text/csv", "base64", "YSxi"),
+        Media("application/x-unknown", "base64", "AAAA", "a.xyz"),
+        Media("video/mp4", "base64", "AAAA"),
+    )
+    (item,) = shown(user("u", *files))
+    assert [part.get("filename", part.get("text")) for part in item["content"][1:]] == [
+        "Report 3.pdf",
+        "file.csv",
+        "a.xyz",
+        "[Video, not shown here: video/mp4]",
+    ]
+
+
 def test_sounds_are_sent_in_messages_only():
     sound = Media("audio/wav", "base64", "UklGRg==")
     call = assistant("", ToolCall("c", "f"))

@@ -20,6 +20,9 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 HALF = "half a pair: \ud83d"
 
 
+PDF_DATA = "data:application/pdf;base64,JVBERi0xLjQK"
+
+
 def png(width: int, height: int) -> str:
     """Return the first bytes of a PNG of this size. The checker reads no more."""
     size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
@@ -373,13 +376,23 @@ OPENAI: list[tuple[str, str, Change]] = [
         put(M, 2, "tool_calls", 0, "function", "arguments", '{"n":NaN}'),
     ),
     ("utf8", "messages[6].content", put(M, 6, C, HALF)),
-    ("utf8", "messages[1].content[1]", put(M, 1, C, 1, {"type": "file", "file": {"filename": HALF}})),
+    (
+        "utf8",
+        "messages[1].content[1]",
+        put(M, 1, C, 1, {"type": "file", "file": {"filename": HALF, "file_data": PDF_DATA}}),
+    ),
     ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture(f"data:image/tiff;base64,{PNG}"))),
     ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture("data:image/png;base64,???"))),
     ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture(f"data:image/png,{PNG}"))),
     ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture(PNG))),
     ("media", "messages[1].content[1].image_url", put(M, 1, C, 1, "image_url", PNG)),
     ("media", "messages", put(M, 1, C, [picture("https://example.com/a.png")] * 501)),
+    ("media", "messages[1].content[1].file", put(M, 1, C, 1, {"type": "file", "file": {"file_data": PDF_DATA}})),
+    (
+        "media",
+        "messages[1].content[1].input_audio.format",
+        put(M, 1, C, 1, {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mpeg"}}),
+    ),
     ("system", "system", put("system", "Be brief.")),
     ("tools", "tools", put("tools", [])),
     ("tools", "tools", put("tools", {})),

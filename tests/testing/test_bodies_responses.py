@@ -106,6 +106,11 @@ PLANTED: list[tuple[str, str, Callable[[Body], None]]] = [
     ("media", "input[5].output[0].image_url", put(I, 5, "output", 0, "image_url", "data:image/png;base64,?")),
     ("media", "input[5].output[0]", put(I, 5, "output", 0, "image_url", None)),
     ("media", "input[0].content[0]", put(I, 0, "content", 0, {"type": "input_file"})),
+    (
+        "media",
+        "input[0].content[0]",
+        put(I, 0, "content", 0, {"type": "input_file", "file_data": "data:application/pdf;base64,AAAA"}),
+    ),
     ("utf8", "input[8].content", put(I, 8, "content", "half a pair: \ud83d")),
     ("system", "system", put("system", "Be brief.")),
     ("system", "instructions", put("instructions", ["Be brief."])),

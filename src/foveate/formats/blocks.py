@@ -7,6 +7,7 @@ conversation forever, so a request holds a text in place of media that the provi
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Container, Mapping
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ __all__ = [
     "call_arguments",
     "describe",
     "extra_fields",
+    "file_name",
     "free_text",
     "get_count",
     "get_string",
@@ -35,6 +37,7 @@ __all__ = [
     "media_label",
     "refuse_error",
     "sent_fields",
+    "sound_format",
     "system_messages",
     "wrong_type",
 ]
@@ -215,6 +218,18 @@ IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Image types that every provider takes."""
 
 
+_SOUND_FORMATS = {"mpeg": "mp3", "x-mp3": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
+"""Names of media types, and OpenAI's names for these formats."""
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_ENDINGS = {
+    "application/pdf": ".pdf", "application/json": ".json", "text/plain": ".txt", "text/markdown": ".md",
+    "text/csv": ".csv", "text/html": ".html", "text/xml": ".xml", f"{_OFFICE}.wordprocessingml.document": ".docx",
+    f"{_OFFICE}.spreadsheetml.sheet": ".xlsx", f"{_OFFICE}.presentationml.presentation": ".pptx",
+}  # fmt: skip
+"""Endings of file names."""
+_HAS_ENDING = re.compile(r".*\.\w{1,5}").fullmatch
+
+
 def is_sendable(media: Media, format: str, mimes: Container[str], largest: int) -> bool:
     """Return whether a request in this format may hold this media.
 
@@ -236,10 +251,33 @@ def media_label(media: Media) -> str:
     return {"audio": "Sound", "video": "Video"}.get(media.mime.partition("/")[0], "Document")
 
 
+def sound_format(media: Media) -> str:
+    """Return OpenAI's name for the format of a sound. It takes `mp3` and `wav`; other servers take more."""
+    kind = media.mime.removeprefix("audio/")
+    return _SOUND_FORMATS.get(kind, kind)
+
+
+def file_name(media: Media) -> str:
+    """Return a name for the data of a document. OpenAI asks for one, and tells the type of a file by its ending."""
+    ending = "" if _HAS_ENDING(media.name) else _ENDINGS.get(media.mime, "")
+    return f"{media.name or 'file'}{ending}"
+
+
 def hidden_media_text(media: Media) -> str:
-    """Return the text that stands for media that the model cannot see."""
+    """Return the text that stands for media that the model cannot see: of a text file, its text."""
+    if media.mime.startswith("text/") and media.source == "base64" and (text := _decoded_text(media.data)):
+        return f"[{media.name}]\n{text}" if media.name else text
     label = " ".join(filter(None, (media.name, media.data if media.source == "url" else media.mime)))
     return f"[{media_label(media)}, not shown here: {label}]" if label else f"[{media_label(media)}, not shown here]"
+
+
+def _decoded_text(data: str) -> str:
+    """Return the text in base64; "" if it is none."""
+    try:
+        text = binascii.a2b_base64(data, strict_mode=True).decode()
+    except ValueError:
+        return ""
+    return text if text.strip() else ""
 
 
 def _is_base64(data: str) -> bool:

@@ -135,7 +135,8 @@ def describe_fields(message: Message, path: Path = ()) -> dict[str, str]:
         about = harmless_line(describe_media(first)) + (f" and {len(media) - 1} more" if len(media) > 1 else "")
         if not text.strip():
             size = f"{length:,} characters" if first.source == "base64" else first.source
-            kind, items, gist = harmless_line(first.mime) or "media", plural(len(media), "file"), harmless_line(first.name)
+            kind, gist = harmless_line(first.mime) or "media", harmless_line(first.name)
+            items = plural(len(media), "file")
             return _fields(f"{about}; " if is_long else "", kind, size, items, gist)
         gist = harmless_line(text)
     about += f': "{gist}"; ' if gist else "; "

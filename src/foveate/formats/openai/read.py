@@ -97,8 +97,8 @@ def _file(part: dict[str, Any], where: str) -> Media | Opaque:
         kept = _extra(part, "file", inner, known, where) or Extra(NAME, "{}")
         return Media("application/octet-stream", "file", held, label, kept)
     if isinstance(data, str) and held is None and (data_url := _DATA_URL.match(data)):
-        # Keep the wire type file for an image or a sound that was sent as a file.
-        own = {"type": "file"} if _is_image(data_url[1]) or data_url[1].startswith("audio/") else None
+        # Keep the wire type file of all but documents that OpenAI itself reads: this server may take more.
+        own = None if data_url[1] == "application/pdf" else {"type": "file"}
         extra = _extra(part, "file", inner, known, where, own)
         return Media(data_url[1], "base64", data[data_url.end() :], label, extra)
     return Opaque(NAME, "file", to_text(unmarked(part), where))

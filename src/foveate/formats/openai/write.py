@@ -8,7 +8,7 @@ consecutive tool message: no other role may speak between an assistant's calls a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall
@@ -20,11 +20,13 @@ from ..blocks import (
     Place,
     add_extra,
     extra_fields,
+    file_name,
     free_text,
     hidden_media_text,
     is_sendable,
     media_label,
     sent_fields,
+    sound_format,
 )
 from ..json import parse_object
 from .read import MESSAGE_KEYS, NAME, TOOL_CALL
@@ -52,7 +54,9 @@ def _part(part: Part, strict: bool, place: Place) -> dict[str, Any] | None:
             kind = "refusal" if refused else "text"
             return add_extra({"type": kind, kind: part.text}, extra)
         case Media():
-            return _media(part, strict) if has_place(part, place) else {"type": "text", "text": hidden_media_text(part)}
+            if has_place(part, place):
+                return _media(part, strict, place)
+            return {"type": "text", "text": hidden_media_text(part)}
         case Opaque() if part.format == NAME and not part.kind.startswith(TOOL_CALL):
             # A system prompt is text, and strict servers know only the common parts.
             return None if strict or place == "system" else parse_object(part.body)
@@ -60,7 +64,7 @@ def _part(part: Part, strict: bool, place: Place) -> dict[str, Any] | None:
             return None  # From another format, or in a field of its own: calls, results, reasoning.
 
 
-def _media(part: Media, strict: bool) -> dict[str, Any]:
+def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
     extra = {} if strict else extra_fields(part.extra, NAME)
     wire_type = extra.pop("type", None)
     data = f"data:{part.mime};base64,{part.data}"
@@ -72,10 +76,12 @@ def _media(part: Media, strict: bool) -> dict[str, Any]:
     elif wire_type == "image_url" or (part.is_image and wire_type != "file"):
         kind, inside = "image_url", {"url": data}
     elif part.mime.startswith("audio/") and wire_type != "file":
-        kind, inside = "input_audio", {"data": part.data, "format": part.mime.removeprefix("audio/")}
+        kind, inside = "input_audio", {"data": part.data, "format": sound_format(part)}
     else:
         kind, inside = "file", {"file_data": data}
-    if kind == "file" and part.name:
+    if kind == "file" and place != "export" and part.source == "base64":
+        inside["filename"] = file_name(part)
+    elif kind == "file" and part.name:
         inside["filename"] = part.name
     nested = extra.pop(kind, None)
     if isinstance(nested, dict):
@@ -86,13 +92,19 @@ def _media(part: Media, strict: bool) -> dict[str, Any]:
 def has_place(part: Media, place: Place) -> bool:
     """Return whether these media can be shown there.
 
-    Only images can have a URL. In a request only the user's side shows media.
+    Only images can have a URL. In a request only the user's side shows media: images, sounds, PDF files, and files that
+    came in this format. OpenAI itself reads no others (its page "File inputs").
     """
     if part.source == "url" and not part.is_image:
         return False
     if place == "export":
         return part.source != "file" or part.extra is None or part.extra.format == NAME
-    return place == "user" and is_sendable(part, NAME, IMAGES if part.is_image else (part.mime,), _LARGEST)
+    if part.is_image or part.source != "base64":
+        mimes: Collection[str] = IMAGES
+    else:
+        is_read = part.mime == "application/pdf" or part.mime.startswith("audio/")
+        mimes = (part.mime,) if is_read or extra_fields(part.extra, NAME).get("type") else ()
+    return place == "user" and is_sendable(part, NAME, mimes, _LARGEST)
 
 
 SHOWN = "[From the tool results above]"

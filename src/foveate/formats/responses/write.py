@@ -17,7 +17,17 @@ from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, R
 from ...core.profiles import Profile
 from ...core.stamps import is_interrupted
 from ...core.view import Entry
-from ..blocks import IMAGES, Place, add_extra, extra_fields, free_text, hidden_media_text, is_sendable
+from ..blocks import (
+    IMAGES,
+    Place,
+    add_extra,
+    extra_fields,
+    file_name,
+    free_text,
+    hidden_media_text,
+    is_sendable,
+    sound_format,
+)
 from ..json import parse_object
 from .items import APPROVAL, id_key
 from .read import APPROVED, CALLS, CONTENT, NAME, output_type
@@ -347,12 +357,12 @@ def _part(part: Part, text_type: str, strict: bool, place: Place) -> dict[str, A
 
 
 def _media(part: Media, text_type: str, strict: bool, place: Place) -> dict[str, Any]:
-    types = IMAGES if part.is_image else (part.mime,)
+    types = IMAGES if part.is_image else () if part.mime.startswith("video/") else (part.mime,)
     if place != "export" and (place != "user" or not is_sendable(part, NAME, types, _LARGEST)):
         return {"type": text_type, "text": hidden_media_text(part)}
     kind = extra_fields(part.extra, NAME).get("type")
     if part.mime.startswith("audio/") and part.source == "base64" and kind != "input_file":
-        inside = {"data": part.data, "format": part.mime.removeprefix("audio/")}
+        inside = {"data": part.data, "format": sound_format(part)}
         return {"type": "input_audio", "input_audio": inside}
     if (part.is_image and kind != "input_file") or kind == "input_image":
         return _image(part, strict, "input_image")
@@ -365,8 +375,7 @@ def _media(part: Media, text_type: str, strict: bool, place: Place) -> dict[str,
         case "url":
             item = {"type": "input_file", "file_url": part.data, **name}
         case _:
-            # The API asks for a name if it gets the data.
-            name = name or ({} if place == "export" else {"filename": "file"})
+            name = name if place == "export" else {"filename": file_name(part)}
             item = {"type": "input_file", "file_data": f"data:{part.mime};base64,{part.data}", **name}
     return add_extra(item, extra)
 

@@ -154,6 +154,12 @@ class _OpenAIReader:
         elif kind == "image_url":
             self._image(part.get("image_url"), f"{path}.image_url", facts)
         else:
+            file, sound = part.get("file"), part.get("input_audio")
+            if isinstance(file, dict) and not (file.get("file_id") or (file.get("file_data") and file.get("filename"))):
+                facts.fault("media", f"{path}.file", f"Missing required parameter: '{path[1:]}.file.file_id'.")
+            if isinstance(sound, dict) and (form := sound.get("format")) not in ("wav", "mp3"):
+                problem = f"Invalid value: {form!r}. Supported values are: 'wav' and 'mp3'."
+                facts.fault("media", f"{path}.input_audio.format", problem)
             for text in strings(part):
                 self._text(text, path, facts)
         if self.strict:

@@ -251,6 +251,8 @@ class ResponsesRules:
         else:
             if kind == "input_file" and not any(part.get(key) for key in ("file_data", "file_id", "file_url")):
                 facts.fault("media", path, "Missing required parameter: one of 'file_data', 'file_id', 'file_url'.")
+            elif kind == "input_file" and part.get("file_data") and "." not in str(part.get("filename", "")):
+                facts.fault("media", path, "Expected context stuffing file type to be a supported format but got none.")
             for text in strings(part):
                 self._text(text, path, facts, limit=False)
 
