@@ -471,7 +471,7 @@ def test_a_text_file_of_another_type_is_its_text():
 def test_media_that_cannot_be_sent_become_text():
     """One image that the provider refuses would make every later request fail."""
     bad = [
-        Media("image/tiff", "base64", PIXEL, "scan.tiff"),
+        Media("image/tiff", "base64", "SUkqAAgA", "scan.tiff"),
         Media("image/png", "base64", "not base64!"),
         Media("image/png", "url", "ftp://x.test/a.png"),
         Media("audio/wav", "base64", PIXEL),

@@ -373,7 +373,7 @@ def test_media_stay_in_their_result_if_the_profile_allows_it():
 def test_media_that_cannot_be_sent_become_text():
     """One image that the provider refuses would make every later request fail."""
     bad = [
-        Media("image/tiff", "base64", PIXEL, "scan.tiff"),
+        Media("image/tiff", "base64", "SUkqAAgA", "scan.tiff"),
         Media("image/png", "base64", "not base64!"),
         Media("application/pdf", "url", "https://x.test/a.pdf"),
         Media("", "file", "file-of-another", extra=Extra("anthropic", "{}")),

@@ -23,7 +23,16 @@ from typing import NamedTuple
 from .media_duration import duration
 from .messages import Media
 
-__all__ = ["IMAGE_TOKENS", "MediaFormula", "MediaRates", "image_size", "media_tokens", "page_count", "rates_for"]
+__all__ = [
+    "IMAGE_TOKENS",
+    "MediaFormula",
+    "MediaRates",
+    "image_size",
+    "media_tokens",
+    "media_type",
+    "page_count",
+    "rates_for",
+]
 
 MediaFormula = Callable[[int, int, str], int]
 """Tokens of an image by its width and height in pixels, and by the detail that the caller asked for ("" for none)."""
@@ -50,6 +59,11 @@ class MediaRates(NamedTuple):
 
 _HEAD = 65_536
 """Characters of base64 in which the size of a JPEG is looked for; its header may hold a preview."""
+_BEGINS = {
+    "iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp",
+    "JVBERi": "application/pdf",
+}  # fmt: skip
+"""The base64 text of the first bytes of each type."""
 _PDF_MAX = 12_000_000
 """Longer base64 texts of PDFs are not searched for pages."""
 _INFLATED_MAX = 8_000_000
@@ -101,6 +115,11 @@ def image_size(data: str) -> tuple[int, int] | None:
     else:
         return None
     return (width, height) if width and height else None
+
+
+def media_type(data: str) -> str:
+    """Return the media type of a base64 PNG, JPEG, GIF, WebP or PDF by its first bytes; "" for others."""
+    return next((mime for begin, mime in _BEGINS.items() if data.startswith(begin)), "")
 
 
 def page_count(data: str) -> int:

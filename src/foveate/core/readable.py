@@ -17,7 +17,7 @@ import msgspec
 
 from .caches import cached_by_text
 from .media_duration import duration
-from .media_tokens import image_size, page_count
+from .media_tokens import image_size, media_type, page_count
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .plurals import plural
 from .server_tools import server_block
@@ -40,11 +40,6 @@ _ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code")
 """Fields with the arguments of a call."""
 _PAYLOAD = re.compile(r"(?:data:[^;,]{0,100};base64,)?([A-Za-z0-9+/_-]{256,}={0,2})")
 """A string of base64: media, or content that only the provider can read."""
-_BEGINS = {
-    "iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp",
-    "JVBERi": "application/pdf",
-}  # fmt: skip
-"""The base64 text of the first bytes of each kind of media that a block may hold."""
 _PLACE_MAX = 200
 """Characters of a URL or a file id."""
 
@@ -172,8 +167,7 @@ def _collect(key: str, value: Any, lines: list[str], media: list[Media]) -> None
             for inner in value:
                 _collect(key, inner, lines, media)
         case str() if (payload := _PAYLOAD.fullmatch(value)) is not None:
-            mime = next((kind for begin, kind in _BEGINS.items() if payload[1].startswith(begin)), "")
-            if mime:
+            if mime := media_type(payload[1]):
                 media.append(Media(mime, "base64", payload[1]))
         case str() if value.strip():
             end = "\n" if "\n" in value else " "

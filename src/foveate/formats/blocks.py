@@ -11,6 +11,7 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any, Literal
 
+from ..core.media_tokens import media_type
 from ..core.messages import Extra, Media
 from ..core.profiles import Profile
 from ..errors import BadMessage
@@ -37,6 +38,7 @@ __all__ = [
     "media_label",
     "refuse_error",
     "sent_fields",
+    "sent_type",
     "sound_format",
     "system_messages",
     "wrong_type",
@@ -218,6 +220,8 @@ IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Image types that every provider takes."""
 
 
+_URL_MAX = 200
+"""Characters of a URL in a text: a `data:` URL has the whole image in it."""
 _SOUND_FORMATS = {"mpeg": "mp3", "x-mp3": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
 """Names of media types, and OpenAI's names for these formats."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -241,7 +245,13 @@ def is_sendable(media: Media, format: str, mimes: Container[str], largest: int) 
         case "file":  # A provider keeps the file under an id that another one does not know.
             return bool(media.data) and (media.extra is None or media.extra.format == format)
         case _:
-            return media.mime in mimes and 0 < len(media.data) <= largest and _is_base64(media.data)
+            return sent_type(media) in mimes and 0 < len(media.data) <= largest and _is_base64(media.data)
+
+
+def sent_type(media: Media) -> str:
+    """Return the media type for a request: of an image that of its bytes. Claude refuses an image with another one."""
+    found = media_type(media.data) if media.is_image and media.source == "base64" else ""
+    return found if found.startswith("image/") else media.mime
 
 
 def media_label(media: Media) -> str:
@@ -267,7 +277,7 @@ def hidden_media_text(media: Media) -> str:
     """Return the text that stands for media that the model cannot see: of a text file, its text."""
     if media.mime.startswith("text/") and media.source == "base64" and (text := _decoded_text(media.data)):
         return f"[{media.name}]\n{text}" if media.name else text
-    label = " ".join(filter(None, (media.name, media.data if media.source == "url" else media.mime)))
+    label = " ".join(filter(None, (media.name, media.data[:_URL_MAX] if media.source == "url" else media.mime)))
     return f"[{media_label(media)}, not shown here: {label}]" if label else f"[{media_label(media)}, not shown here]"
 
 

@@ -16,11 +16,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...core.media_tokens import image_size
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
 from ...core.system_messages import OPENING, sent_role
 from ...core.view import Entry
-from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable, sent_fields
+from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable, sent_fields, sent_type
 from ..json import parse_object
 from .read import NAME
 
@@ -55,6 +56,8 @@ _READ = IMAGES | {"application/pdf", "text/plain"}
 """Media types that the API reads if a request carries the data."""
 _LARGEST = 10 * 1024 * 1024
 """Characters of base64 that the API accepts."""
+_PIXELS_MAX = 8_000
+"""Pixels of a side of an image that the API accepts."""
 
 
 def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -211,7 +214,7 @@ def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
     block_type = extra.pop("type", None)
     if strict:
         extra, block_type = {}, None
-    if place != "export" and (place != "user" or not is_sendable(part, NAME, _READ, _LARGEST)):
+    if place != "export" and (place != "user" or not is_sendable(part, NAME, _READ, _LARGEST) or _is_too_wide(part)):
         return {"type": "text", "text": hidden_media_text(part)}
     kind = block_type if block_type in ("image", "document") else ("image" if part.is_image else "document")
     source: dict[str, Any]
@@ -221,14 +224,20 @@ def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
         case "file":
             source = {"type": "file", "file_id": part.data}
         case _:
-            source = _data_source(part)
+            source = _data_source(part, part.mime if place == "export" else sent_type(part))
     block = {"type": kind, "source": source}
     if kind == "document" and part.name:
         block["title"] = part.name
     return add_extra(block, extra)
 
 
-def _data_source(part: Media) -> dict[str, Any]:
+def _is_too_wide(part: Media) -> bool:
+    """Return whether a side of an image has more pixels than the API takes."""
+    size = image_size(part.data) if part.is_image and part.source == "base64" else None
+    return size is not None and max(size) > _PIXELS_MAX
+
+
+def _data_source(part: Media, mime: str) -> dict[str, Any]:
     """Return the source of media sent as data. Plain text travels as text if its base64 decodes to exactly that."""
     if part.mime == "text/plain":
         try:
@@ -237,7 +246,7 @@ def _data_source(part: Media) -> dict[str, Any]:
                 return {"type": "text", "media_type": part.mime, "data": raw.decode()}
         except (binascii.Error, ValueError):
             pass
-    return {"type": "base64", "media_type": part.mime, "data": part.data}
+    return {"type": "base64", "media_type": mime, "data": part.data}
 
 
 MOST = 4

@@ -19,7 +19,7 @@ from ...core.profiles import Profile
 from ...core.server_tools import ServerBlock, follow_uses
 from ...core.system_messages import OPENING
 from ...core.view import Entry
-from ..blocks import Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label, sent_fields
+from ..blocks import Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label, sent_fields, sent_type
 from ..json import parse_object
 from .read import CALL, NAME, PLACEHOLDERS, RESPONSE, SIGNATURE
 
@@ -295,7 +295,7 @@ def _result(
         elif shown is None or (
             inside and item.source == "base64" and is_sendable(item, NAME, _READ_IN_RESULTS, _LARGEST)
         ):
-            media.append(_media(item, strict, "export"))
+            media.append(_media(item, strict, "export" if shown is None else "user"))
         elif _is_shown(item):
             shown.append(item)
             texts.append(f"[{media_label(item)}: shown in the next message of the user]")
@@ -331,7 +331,7 @@ def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
     if place != "export" and (place == "system" or not _is_shown(part)):
         return {"text": hidden_media_text(part)}
     kind = "inlineData" if part.source == "base64" else "fileData"
-    mime = part.mime
+    mime = part.mime if place == "export" else sent_type(part)
     if not mime and place != "export":
         mime = _ENDINGS.get(part.data.partition("?")[0].rpartition(".")[2].lower(), "")
     inner: dict[str, Any] = {"mimeType": mime} if mime else {}

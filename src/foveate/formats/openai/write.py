@@ -26,6 +26,7 @@ from ..blocks import (
     is_sendable,
     media_label,
     sent_fields,
+    sent_type,
     sound_format,
 )
 from ..json import parse_object
@@ -67,7 +68,7 @@ def _part(part: Part, strict: bool, place: Place) -> dict[str, Any] | None:
 def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
     extra = {} if strict else extra_fields(part.extra, NAME)
     wire_type = extra.pop("type", None)
-    data = f"data:{part.mime};base64,{part.data}"
+    data = f"data:{part.mime if place == 'export' else sent_type(part)};base64,{part.data}"
     inside: dict[str, Any]
     if part.source == "file":
         kind, inside = "file", {"file_id": part.data}

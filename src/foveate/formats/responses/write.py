@@ -26,6 +26,7 @@ from ..blocks import (
     free_text,
     hidden_media_text,
     is_sendable,
+    sent_type,
     sound_format,
 )
 from ..json import parse_object
@@ -307,7 +308,7 @@ def _screenshot(content: Sequence[Content], strict: bool, place: Place) -> tuple
     """Return the screenshot, or a blank one and the text that stands for it."""
     match content:
         case [Media() as image] if place == "export" or is_sendable(image, NAME, IMAGES, _LARGEST):
-            return _image(image, strict, "computer_screenshot"), ""
+            return _image(image, strict, "computer_screenshot", place), ""
         case [Opaque(format=form, body=body)] if form == NAME and (whole := parse_object(body)) is not None:
             return whole, ""
         case _:
@@ -365,7 +366,7 @@ def _media(part: Media, text_type: str, strict: bool, place: Place) -> dict[str,
         inside = {"data": part.data, "format": sound_format(part)}
         return {"type": "input_audio", "input_audio": inside}
     if (part.is_image and kind != "input_file") or kind == "input_image":
-        return _image(part, strict, "input_image")
+        return _image(part, strict, "input_image", place)
     extra = {} if strict else extra_fields(part.extra, NAME)
     extra.pop("type", None)
     name = {"filename": part.name} if part.name else {}
@@ -380,7 +381,7 @@ def _media(part: Media, text_type: str, strict: bool, place: Place) -> dict[str,
     return add_extra(item, extra)
 
 
-def _image(part: Media, strict: bool, kind: str) -> dict[str, Any]:
+def _image(part: Media, strict: bool, kind: str, place: Place) -> dict[str, Any]:
     extra = {} if strict else extra_fields(part.extra, NAME)
     extra.pop("type", None)
     match part.source:
@@ -389,5 +390,6 @@ def _image(part: Media, strict: bool, kind: str) -> dict[str, Any]:
         case "url":
             item = {"type": kind, "image_url": part.data}
         case _:
-            item = {"type": kind, "image_url": f"data:{part.mime};base64,{part.data}"}
+            mime = part.mime if place == "export" else sent_type(part)
+            item = {"type": kind, "image_url": f"data:{mime};base64,{part.data}"}
     return add_extra(item, extra)
