@@ -195,6 +195,19 @@ def test_only_an_empty_error_gets_a_text(profile):
             assert entry.message.result == ToolResult("a", content, state)
 
 
+def test_a_document_of_another_provider_is_shown_as_its_text():
+    """After a switch of the provider, the user's documents would have been gone."""
+    found = Opaque("gemini", "found", '{"title":"Kites","content":[{"type":"text","text":"They fly."}]}')
+    shown = Text("title: Kites\nThey fly.")
+    assert alone(Message("user", (Text("see"), found))).message.parts == (Text("see"), shown)
+    assert alone(Message("user", (found,))).message.parts == (shown,)
+    result = Message("tool", (ToolResult("a", (found,)),))
+    entry = Story(user("go"), call("a"), result, profile=ANTHROPIC).projection.entries()[-1]
+    assert entry.message.result is not None
+    assert entry.message.result.content == (shown,)
+    assert alone(Message("assistant", (Text("said"), found))).message.parts == (Text("said"),)
+
+
 def test_blocks_of_other_providers_are_left_out():
     own, foreign = Opaque("anthropic", "own", "{}"), Opaque("openai", "foreign", "{}")
     assert alone(Message("user", (Text("see"), own, foreign))).message.parts == (Text("see"), own)

@@ -19,6 +19,7 @@ from .edits import Edit, Hide, Path, Replace, Target
 from .fallbacks import void_parts
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
+from .readable import block_content
 from .server_tools import partner_of, server_block
 from .tool_names import tool_name
 
@@ -224,6 +225,8 @@ def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool
                     continue
             case Opaque() if part.format != profile.format:
                 why = why or "a block that only another provider knows is refused"
+                if message.role == "user" and server_block(part) is None:
+                    parts += block_content(part)  # In a reply, the model would take these words for its own.
                 continue
             case Opaque() if message.role != "assistant" and server_block(part):
                 why = why or "a server tool's block is refused outside of the assistant's messages"
@@ -306,7 +309,7 @@ def _legal_name(name: str, profile: Profile) -> str:
 
 
 def _legal_result(result: ToolResult, profile: Profile) -> ToolResult:
-    content = tuple(part for part in result.content if not _is_refused(part, profile))
+    content = tuple([legal for part in result.content for legal in _legal_content(part, profile)])
     if not content and result.state == "error":
         content = (Text(NO_ERROR_TEXT),)
     if content == result.content:
@@ -314,14 +317,17 @@ def _legal_result(result: ToolResult, profile: Profile) -> ToolResult:
     return ToolResult(result.call_id, content, result.state, result.name, result.extra)
 
 
-def _is_refused(part: Content, profile: Profile) -> bool:
+def _legal_content(part: Content, profile: Profile) -> Sequence[Content]:
+    """Return a part of a result as the provider takes it: of a block of another one, its text and media."""
     match part:
-        case Text():
-            return not part.text.strip()
-        case Opaque():
-            return part.format != profile.format or server_block(part) is not None
-        case Media():
-            return False
+        case Text() if not part.text.strip():
+            return ()
+        case Opaque() if server_block(part) is not None:
+            return ()
+        case Opaque() if part.format != profile.format:
+            return block_content(part)
+        case _:
+            return (part,)
 
 
 def _is_object(text: str) -> bool:
