@@ -28,7 +28,7 @@ from foveate import (
 from foveate.conversation import caller_list, list_items
 from foveate.core import wire
 from foveate.core.message_keys import message_key
-from foveate.core.messages import Reasoning
+from foveate.core.messages import Opaque, Reasoning
 from foveate.core.view import View
 from foveate.core.wire import decode_message
 from foveate.edits import Span, Summarize
@@ -104,12 +104,22 @@ def test_recorded_reply_is_the_one_in_the_list():
     assert chat.follow(mine) == Followed()
 
 
+FOUND = '{"type":"found","content":[{"url":"u"}]}'
+
+
+def block(body: str) -> Message:
+    return Message("assistant", (Opaque("anthropic", "found", body),))
+
+
 @pytest.mark.parametrize(
     ("one", "other", "is_same"),
     [
         (user("a"), Message("user", (Text("a"), Text(""))), True),
         (Message("user", (Text("a"), Text("b"))), user("ab"), True),
         (assistant("", ToolCall("c", "f", '{"a": 1}')), assistant("", ToolCall("c", "f", '{"a":1}')), True),
+        (assistant("", ToolCall("c", "f", '{"a":1,"b":null}')), assistant("", ToolCall("c", "f", '{"a":1}')), True),
+        (block('{"type":"found","content":[{"url":"u","age":null}],"caller":null}'), block(FOUND), True),
+        (block('{"type":"found","content":[{"url":"v"}]}'), block(FOUND), False),
         (assistant("", ToolCall("c", "f", '{"id": 1}')), assistant("", ToolCall("c", "f", '{"id": 2}')), False),
         (assistant("x", reasoning=Reasoning("y")), assistant("x"), True),
         (tool_result("c", "x", state="error"), tool_result("c", "x", name="f"), True),
@@ -120,6 +130,24 @@ def test_recorded_reply_is_the_one_in_the_list():
 )
 def test_messages_that_say_the_same_have_one_key(one: Message, other: Message, is_same: bool):
     assert (message_key(one) == message_key(other)) is is_same
+
+
+def test_dumped_blocks_of_a_reply_are_those_that_were_recorded():
+    """The SDK dumps its fields with nulls or without. Each reply with a web search was appended twice."""
+    use = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "kites"}}
+    page = {"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "E", "page_age": None}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [page]}
+    bare = {"content": [{key: page[key] for key in page if key != "page_age"}]}
+    for dumped in ({"caller": None}, bare, {"caller": None, **bare}):
+        chat = foveate.open_conversation("dumped", format="anthropic", window=16_000)
+        ask = {"role": "user", "content": "Search."}
+        chat.prompt(messages=[ask])
+        chat.record({"role": "assistant", "content": [use, found], "stop_reason": "end_turn", "usage": {}})
+        recorded = chat.tip
+        reply = {"role": "assistant", "content": [use, {**found, **dumped}]}
+        chat.prompt(messages=[ask, reply, {"role": "user", "content": "And?"}])
+        assert len(chat) == 3
+        assert chat.history()[1].id == recorded
 
 
 def test_objects_of_another_class_are_read_once():

@@ -27,9 +27,9 @@ _MARKS = frozenset({"cache_control", "cachePoint", "id", "status"})
 def message_key(message: Message) -> bytes:
     """Return the key of what a message says, 16 bytes.
 
-    Texts that follow each other count as one, and the arguments of a call are compared as JSON. The key leaves out
-    reasoning, unknown fields, and the name and the state of a result, which some formats do not carry. It also leaves
-    out what is void in a reply that another model continued. A spoken reply counts by its id: lists have no more of it.
+    Texts that follow each other count as one, and arguments and unknown blocks are compared as JSON without nulls. The
+    key leaves out reasoning, unknown fields, and the name and the state of a result, which some formats do not carry;
+    also what is void in a reply that another model continued. A spoken reply counts by its id: lists have no more.
     """
     content: list[Any] = [message.role, message.name]
     _add(content, message.parts)
@@ -92,13 +92,18 @@ def _spoken_id(extra: Extra) -> str:
 
 
 def _plain(text: str, marks: frozenset[str] = frozenset()) -> str:
-    """Return JSON text with sorted keys and without these fields; other text unchanged."""
+    """Return JSON text with sorted keys, and without these fields and those that are null; other text unchanged."""
     if text == "{}":
         return text
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_hook=_without_null)
     except (ValueError, RecursionError):
         return text
     if isinstance(value, dict):
         value = {key: value[key] for key in value if key not in marks}
     return _sorted_json(value)
+
+
+def _without_null(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without the fields that are null: the SDK of a provider adds them, or leaves them out."""
+    return {key: value for key, value in fields.items() if value is not None}
