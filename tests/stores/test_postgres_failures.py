@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +243,31 @@ def test_connection_lost_during_commit_reports_an_unknown_outcome(postgres_url: 
             chat.append("ho", after=first[-1])
         second = chat.append("ho", after=first[-1])
         assert [row.id for row in chat.history(1, 9)] == [*first, *second]
+
+
+def test_shutdown_right_after_a_commit_has_an_unknown_outcome(postgres_url: str) -> None:
+    """The server commits and ends. psycopg raises an error of the pipeline in its place, on an open connection."""
+
+    class Connection(psycopg.Connection[Any]):
+        @contextlib.contextmanager
+        def pipeline(self) -> Iterator[psycopg.Pipeline]:
+            with super().pipeline() as pipeline:
+                yield pipeline
+            if armed:
+                armed.clear()
+                try:
+                    raise psycopg.errors.AdminShutdown("terminating connection due to administrator command")
+                finally:
+                    raise psycopg.OperationalError("cannot exit pipeline mode while busy")
+
+    armed: list[bool] = []
+    with PostgresStore(postgres_url, connection=Connection, pause=without_pause) as store:
+        head = store.open("acme", "one")
+        rows = chain([user("hi")], head)
+        armed.append(True)
+        with pytest.raises(StoreError, match=r"committing \(terminating connection.*not known whether"):
+            append(store, head, rows)
+        assert store.messages(store.open("acme", "one"), 1, 9) == rows
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01", "23505"])

@@ -139,6 +139,8 @@ def is_conflict(error: BaseException) -> bool:
 def is_lost(error: BaseException) -> bool:
     """Return whether the connection is lost, and another one may work."""
     code = _code(error)
+    if not code:  # libpq's own: what the server answered is not known.
+        return isinstance(error, psycopg.OperationalError)
     # A statement that was prepared before a table changed needs a new connection.
     return code in _LOST or code.startswith("08") or (code == "0A000" and "cached plan" in str(error))
 
@@ -209,7 +211,7 @@ def explain(error: Exception, place: str) -> StoreError:
         return StoreError(
             f"{place} cannot store something as large as this {why}. Nothing was written. Make the message smaller."
         )
-    if is_lost(error) or (not code and isinstance(error, psycopg.OperationalError)):
+    if is_lost(error):
         return StoreError(
             f"The connection to {place} was lost again and again {why}. Nothing was written. Check the server "
             f"and its log, then retry."

@@ -266,7 +266,13 @@ def _pipeline(connection: Patient) -> Iterator[psycopg.Pipeline]:
         with suppress(psycopg.Error):
             context.__exit__(None, None, None)
         raise
-    context.__exit__(None, None, None)
+    try:
+        context.__exit__(None, None, None)
+    except psycopg.OperationalError as error:
+        # psycopg replaces the server's last words by an error of the pipeline, if the connection ends here.
+        if isinstance(error.__context__, psycopg.Error):
+            raise error.__context__ from None
+        raise
 
 
 class _Session:
