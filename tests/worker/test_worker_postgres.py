@@ -19,6 +19,7 @@ pytest.importorskip("procrastinate", reason="procrastinate is not installed (the
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
+from postgres_schemas import execute
 from procrastinate import App
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job
@@ -126,7 +127,8 @@ def test_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres_u
         assert next(iter(chat.prepare())).message.text.startswith("In short:")
 
 
-def test_worker_does_not_repeat_a_compaction(postgres_url: str) -> None:
+@pytest.mark.parametrize("number", [0, None])
+def test_worker_does_not_repeat_a_compaction(postgres_url: str, number: int | None) -> None:
     """F35: the worker is slow, and the conversation compacts itself before the worker's answer."""
     filled(postgres_url)
 
@@ -135,7 +137,7 @@ def test_worker_does_not_repeat_a_compaction(postgres_url: str) -> None:
             chat.compact()
         return "Too late. " + ", ".join(request.required)
 
-    enqueue(postgres_url, "c", now=True, number=0)
+    enqueue(postgres_url, "c", now=True, number=number)
     work_off(postgres_url, late)
     assert (stand(postgres_url), len(summaries(postgres_url))) == ([("done", 1, "")], 1)
     assert "Too late" not in summaries(postgres_url)[0]
@@ -316,6 +318,42 @@ def test_job_whose_end_cannot_be_written_down_is_not_left_running(
     assert stand(postgres_url) == [("running", 0, "")]
     work_off(postgres_url)
     assert (stand(postgres_url), len(summaries(postgres_url))) == ([("done", 2, "its worker died")], 1)
+
+
+def test_worker_goes_on_after_another_one_ran_its_job(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """It stood still for so long that it counted as dead."""
+    filled(postgres_url, "a")
+    filled(postgres_url, "b")
+
+    def late(request: SummaryRequest) -> str:
+        execute(postgres_url, "UPDATE procrastinate_jobs SET status = 'succeeded' WHERE status = 'doing' AND id = 1")
+        return in_short(request)
+
+    enqueue(postgres_url, "a", now=True)
+    enqueue(postgres_url, "b", now=True)
+    work_off(postgres_url, late)
+    assert [state for state, *_ in stand(postgres_url)] == ["done", "done"]
+    assert "job 1 compact a: another worker ran it meanwhile, and its state stays" in caplog.messages
+
+
+def test_worker_that_counted_as_dead_runs_jobs_again(postgres_url: str) -> None:
+    """Other workers removed it from the table of workers while its process stood still."""
+    filled(postgres_url, "a")
+    filled(postgres_url, "b")
+    enqueue(postgres_url, "a", now=True)
+    with Worker(postgres_url, summarizer=in_short, policy="none", stalled=2) as worker:
+
+        async def main() -> None:
+            task = asyncio.create_task(worker.run_async(signals=False))
+            await asyncio.to_thread(until, lambda: stand(postgres_url) == [("done", 1, "")])
+            await asyncio.to_thread(execute, postgres_url, "DELETE FROM procrastinate_workers")
+            await asyncio.to_thread(enqueue, postgres_url, "b", now=True)
+            await asyncio.to_thread(until, lambda: task.done() or stand(postgres_url)[1][0] == "done")
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
 
 
 def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

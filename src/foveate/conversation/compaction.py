@@ -88,15 +88,18 @@ class Compactor:
     def compact_detached(self, *, since: int | None, is_wanted: bool, focus: str = "") -> Record | None:
         """Compact the conversation for another process that uses it. None if there is nothing to do.
 
-        `since`: number of the newest edit when it was requested, if known; a newer summary is taken as the requested
-        one. `is_wanted`: compact the oldest part even if no policy asks for it. `focus`: implies that, and the summary
-        concentrates on it. Nothing is sent, so there is no floor; no attempt is recorded before a summarizer is called,
-        since the caller counts attempts. Raises what the summarizer raises, NoSummary if no answer is usable, and
-        ConflictError if other writers kept being first; nothing was written then.
+        `since`: number of the newest edit when it was requested; a newer summary is taken as the requested one. None:
+        it is not known, and with `is_wanted` a summary that is written during the call is taken. `is_wanted`: compact
+        the oldest part even if no policy asks for it. `focus`: implies that, and the summary concentrates on it.
+        Nothing is sent, so there is no floor; no attempt is recorded before a summarizer is called, since the caller
+        counts attempts. Raises what the summarizer raises, NoSummary if no answer is usable, and ConflictError if other
+        writers kept being first; nothing was written then.
         """
         answers: dict[str, Answer] = {}
         for _ in range(PLANS):
             self._state.refresh()
+            if since is None and is_wanted:
+                since = self._state.head.number
             if since is not None and self._has_summary_since(since):
                 return None
             try:

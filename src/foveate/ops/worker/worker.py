@@ -215,7 +215,7 @@ class Worker:
             update_heartbeat_interval=self._stalled / 3,
             stalled_worker_timeout=self._stalled,
         )
-        working = asyncio.create_task(until_empty(run, lambda: self._begun) if once else run())
+        working = asyncio.create_task(until_empty(run, lambda: self._begun) if once else _registered(run))
         waiting, losing = asyncio.create_task(asked.wait()), asyncio.create_task(lost.wait())
         try:
             await asyncio.wait({working, waiting, losing}, return_when=asyncio.FIRST_COMPLETED)
@@ -335,8 +335,12 @@ def _task(
 ) -> Callable[..., Coroutine[Any, Any, str]]:
     """Return the function that procrastinate calls for a job."""
 
-    def check_stored(task: asyncio.Task[Any]) -> None:
-        if not task.cancelled() and task.exception():
+    def check_stored(job: QueuedJob, task: asyncio.Task[Any]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and isinstance(error.__cause__, psycopg.errors.RaiseException):
+            # A function of procrastinate refuses: the job has another state. This process stood still, for example.
+            _log.warning("job %s %s: another worker ran it meanwhile, and its state stays", job.id, _name(job))
+        elif error is not None:
             lost()
 
     async def run(context: JobContext, /, **fields: Any) -> str:
@@ -344,7 +348,7 @@ def _task(
         assert job.id is not None
         task = asyncio.current_task()  # procrastinate's; it fails if the result of the job cannot be stored.
         assert task is not None
-        task.add_done_callback(check_stored)
+        task.add_done_callback(partial(check_stored, job))
         try:
             request = msgspec.convert(fields, kind)
             result = await _in_thread(lambda: work(request, backoff.is_last(job.attempts)))
@@ -371,6 +375,17 @@ async def until_empty(run: Callable[[], Coroutine[Any, Any, None]], begun: Calla
     before = -1
     while before != (before := begun()):
         await run()
+
+
+async def _registered(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Call `run`, and again if other workers removed this one: its process stood still, so it counted as dead."""
+    while True:
+        try:
+            return await run()
+        except ConnectorException as error:
+            if not isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
+                raise
+            _log.warning("other workers took this one for dead, since it sent no heartbeat; it begins again")
 
 
 @contextmanager
