@@ -304,18 +304,21 @@ def test_quiet_conversation_sends_heartbeats():
     told(test)
 
 
-def test_watcher_goes_on_after_the_store_failed():
+def test_watcher_reports_a_failing_store_and_goes_on():
     async def test(story: Story, steps: Steps, watchers: Watchers) -> None:
         page = watchers.watch(("a",), story.read, story.now)
         await anext(page)
         await settle()
-        story.error = StoreError("the database is down")
+        story.error = StoreError("The database is down.")
         steps.go()
+        assert (await anext(page))[1] == (Update("store", "No news: The database is down.", state="failed"),)
+        steps.go()  # It says so once.
         await settle()
         story.error = None
         story.add()
         steps.go()
-        assert positions(await anext(page)) == [1]
+        back, added = (await anext(page))[1]
+        assert (back.kind, back.state, added.position) == ("store", "done", 1)
         await page.aclose()
 
     told(test)

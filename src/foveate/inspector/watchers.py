@@ -45,10 +45,10 @@ _MAX_BEHIND: Final = 500
 _MAX_ROWS: Final = 50
 """Rows that a receipt names. If it changes more, a page loads all of its rows again."""
 
-Kind = Literal["message", "expanded", "receipt", "summary", "reload", "gone"]
+Kind = Literal["message", "expanded", "receipt", "summary", "store", "reload", "gone"]
 """`message`: it was appended; `expanded`: the model was shown an original again; `receipt`: edits changed the view;
-`summary`: the state of a compaction; `reload`: the past changed, by a fork, an erasure or a long absence; `gone`: the
-conversation exists no more.
+`summary`: the state of a compaction; `store`: it cannot be read, or can be again; `reload`: the past changed, by a
+fork, an erasure or a long absence; `gone`: the conversation exists no more.
 """
 
 
@@ -72,7 +72,7 @@ class Update(Struct, frozen=True, omit_defaults=True):
     rows: tuple[int, ...] = ()
     """Positions of the messages whose rows look different. Of a receipt: empty if these are many, or not known."""
     state: str = ""
-    """The state of a summary: pending, done, failed or skipped."""
+    """The state of a summary: pending, done, failed or skipped. Of the store: failed or done."""
 
 
 News = tuple[Place, tuple[Update, ...]]
@@ -217,12 +217,17 @@ class Watcher:
             queue.put_nowait(None)
 
     async def _follow(self) -> None:
-        quiet = 0
+        quiet, has_failed = 0, False
         while self.pages:
             try:
                 news = await self._read(self.place)
-            except FoveateError:  # The database is down for a moment, for example.
-                news = (self.place, ())
+                if has_failed:
+                    news = (news[0], (Update("store", "The store can be read again.", state="done"), *news[1]))
+                has_failed = False
+            except FoveateError as error:  # The database is down for a moment, for example.
+                again = has_failed
+                news = (self.place, () if again else (Update("store", f"No news: {error}", state="failed"),))
+                has_failed = True
             self.place, updates = news
             quiet = 0 if updates else quiet + 1
             if updates or quiet % HEARTBEAT == 0:
@@ -301,6 +306,6 @@ async def _end_after(gone: Callable[[], Awaitable[object]], queue: asyncio.Queue
 
 def _is_new(update: Update, seen: Place) -> bool:
     """Return whether a page that has seen a place does not know this event."""
-    if update.kind in ("reload", "gone"):
+    if update.kind in ("store", "reload", "gone"):
         return True
     return update.position > seen.position if update.position else update.first > seen.number

@@ -73,7 +73,7 @@ function start() {
 
   /** Say the newest and most important thing; a count stands for the others. */
   function announce(updates) {
-    const rank = { gone: 5, reload: 4, summary: 3, expanded: 2, receipt: 1, message: 0 };
+    const rank = { gone: 5, reload: 4, store: 3.5, summary: 3, expanded: 2, receipt: 1, message: 0 };
     const main = updates.reduce((best, update) => (rank[update.kind] >= rank[best.kind] ? update : best));
     const rest = updates.length - 1;
     tell(`${main.text}${rest ? `, and ${rest} more` : ""}${isNewest ? "" : ". This page shows an earlier turn."}`, main.state || main.kind);
