@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,28 @@ def test_requests_do_not_wait_one_after_the_other_for_a_store_that_is_down(monke
     assert [(status, content) for status, _, content in answers] == [(200, b"{}")] * 3
     reasons = {headers["x-foveate-unchanged"] for _, headers, _ in answers}
     assert (reasons, len(tried)) == ({"StoreError: The server cannot be reached."}, 1)
+
+
+def test_requests_that_wait_for_a_thread_do_not_wait_for_a_store_that_is_down(monkeypatch):
+    tried: list[str] = []
+    down = threading.Event()
+
+    def fail(pool: object, name: str, *arguments: Any, **options: Any) -> Any:
+        tried.append(name)
+        down.wait()
+        raise StoreError("The server cannot be reached.")
+
+    monkeypatch.setattr("foveate.open.pool.Conversations.get", fail)
+    monkeypatch.setattr("foveate.proxy.turns._SLOW_SECONDS", 0)
+    monkeypatch.setattr("foveate.proxy.turns._THREADS", 2)
+    lists = [[{"role": "user", "content": f"Question {number}"}] for number in range(6)]
+    bodies = [json.dumps({**WHOLE, "messages": messages}).encode() for messages in lists]
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy, ThreadPoolExecutor(6) as clients:
+        answers = [clients.submit(ask, proxy.port, post("/v1/messages", body)) for body in bodies]
+        until(lambda: len(tried) == 2 and numbers(proxy)["foveate_requests_active"] == 7)
+        down.set()
+        assert [split(answer.result())[0] for answer in answers] == [200] * 6
+    assert len(tried) == 2
 
 
 class Clock:

@@ -97,8 +97,7 @@ class Turns:
         """Return the request with its view, and its conversation; None for one that is sent as it came."""
         record.bytes_before = record.bytes_after = len(raw)
         try:
-            with self._outage.watch():
-                turn, recognized = await self._in_thread(self._with_view, client, api, tenant, raw, record)
+            turn, recognized = await self._in_thread(self._with_view, client, api, tenant, raw, record)
         except Exception as error:  # Any fault of ours: the client gets its answer all the same.
             self._warn(error, record)
             if self._settings.is_strict:
@@ -115,14 +114,15 @@ class Turns:
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
         owner = f"{tenant} {session_in(client.values)}"
         body = RequestBody(api, content, self._lists, owner)
-        recognized = self._recognizer.recognize(tenant, client.values, api, body)
-        if recognized is None:
-            return None, None
-        record.conversation = recognized.name
-        pool = self._pool(tenant, api.format)
-        with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
-            wire = WireRequest(chat, api, body)
-            record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
+        with self._outage.watch():  # Here, since a request waits for a thread while others wait for the store.
+            recognized = self._recognizer.recognize(tenant, client.values, api, body)
+            if recognized is None:
+                return None, None
+            record.conversation = recognized.name
+            pool = self._pool(tenant, api.format)
+            with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
+                wire = WireRequest(chat, api, body)
+                record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, tenant, recognized.end), recognized
 
@@ -303,7 +303,7 @@ _PAUSE_SECONDS: Final = 5.0
 
 
 class Outage:
-    """Whether the store is known to be down. Used from one thread.
+    """Whether the store is known to be down. Used from several threads.
 
     A database that is down fails after its time limit, ten seconds by default, and the request goes on without a view.
     The requests behind it need not wait as long for the same answer.
@@ -311,6 +311,7 @@ class Outage:
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
+        self._lock = threading.Lock()
         self._reason = ""
         self._next = 0.0
 
@@ -321,16 +322,18 @@ class Outage:
         After a pause one request may try; those that come until it knows more do not wait with it.
         """
         began = self._clock()
-        if self._reason:
-            if began < self._next:
-                raise StoreError(self._reason)
-            self._next = began + _PAUSE_SECONDS
+        with self._lock:
+            if self._reason:
+                if began < self._next:
+                    raise StoreError(self._reason)
+                self._next = began + _PAUSE_SECONDS
         try:
             yield
         except StoreError as error:
             now = self._clock()
             if now - began >= _SLOW_SECONDS:
-                self._reason, self._next = str(error), now + _PAUSE_SECONDS
+                with self._lock:
+                    self._reason, self._next = str(error), now + _PAUSE_SECONDS
             raise
 
     def end(self) -> None:
