@@ -22,9 +22,10 @@ from test_passing import EVENTS, REQUEST, STREAM
 from waiting import until
 
 import foveate
-from foveate.errors import StoreError
+from foveate.errors import ConflictError, StoreError
 from foveate.open import open_store
 from foveate.proxy.turns import Outage
+from foveate.requests import WireRequest, api_of
 from foveate.testing import ScriptedModel, call, say
 from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.responses import events
@@ -32,6 +33,10 @@ from foveate.testing.script import Failure
 from foveate.testing.server import StubServer
 
 WHOLE = {**REQUEST, "stream": False}
+REPLY = {
+    **{"id": "m1", "type": "message", "role": "assistant", "model": "claude-opus-4-8", "stop_reason": "end_turn"},
+    **{"content": [{"type": "text", "text": "Yes."}], "usage": {"input_tokens": 9, "output_tokens": 2}},
+}
 ANSWERED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
 
 
@@ -92,6 +97,27 @@ def test_requests_that_wait_for_a_thread_do_not_wait_for_a_store_that_is_down(mo
     assert len(tried) == 2
 
 
+def test_replies_do_not_wait_one_after_the_other_for_a_store_that_is_down(monkeypatch):
+    tried: list[str] = []
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        tried.append("record")
+        raise StoreError("The server cannot be reached.")
+
+    monkeypatch.setattr("foveate.requests.WireRequest._record", fail)
+    monkeypatch.setattr("foveate.proxy.turns._SLOW_SECONDS", 0)
+    outage = Outage()
+    with open_store("memory:") as store:
+        for name in "ab":
+            chat = foveate.open_conversation(name, store=store, format="anthropic", window=16_000)
+            api = api_of("/v1/messages")
+            assert api is not None
+            request = WireRequest(chat, api, json.dumps(WHOLE).encode(), recording=outage.watch)
+            answer = json.dumps(REPLY).encode()
+            assert request.received(answer) == answer
+    assert tried == ["record"]
+
+
 class Clock:
     """A clock that stands still until it is set."""
 
@@ -118,6 +144,7 @@ def try_store(outage: Outage, clock: Clock, seconds: float, error: Exception | N
     [
         (9.0, StoreError("The server cannot be reached."), "refused"),
         (0.1, StoreError("The disk is full."), "tried"),
+        (9.0, ConflictError("Another request went on first."), "tried"),
         (9.0, ValueError("This list is wrong."), "tried"),
         (9.0, None, "tried"),
     ],

@@ -17,7 +17,7 @@ import msgspec
 
 from ..core.needs import DROP_STALE_REASONING, Needs
 from ..core.profiles import profile_for
-from ..errors import FoveateError, StoreError
+from ..errors import ConflictError, FoveateError, StoreError
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
@@ -121,7 +121,7 @@ class Turns:
             record.conversation = recognized.name
             pool = self._pool(tenant, api.format)
             with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
-                wire = WireRequest(chat, api, body)
+                wire = WireRequest(chat, api, body, recording=self._outage.watch)
                 record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, tenant, recognized.end), recognized
@@ -249,6 +249,8 @@ class Turns:
         wire = turn.wire
         try:
             answered = wire.take_answered()
+            if answered:
+                self._outage.end()
             for call in answered[-1:]:
                 self._recognizer.note_reply(turn.tenant, record.conversation, turn.end, call.id, call.reply)
             record.add_money(self._savings.count(wire.chat, wire.model, answered))
@@ -329,6 +331,8 @@ class Outage:
                 self._next = began + _PAUSE_SECONDS
         try:
             yield
+        except ConflictError:  # It answered.
+            raise
         except StoreError as error:
             now = self._clock()
             if now - began >= _SLOW_SECONDS:

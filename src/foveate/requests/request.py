@@ -8,8 +8,8 @@ behind the client's tools, and its instruction behind the system prompt.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, NamedTuple
 
 from ..conversation import Conversation
@@ -79,12 +79,14 @@ class WireRequest:
         *,
         adds_marks: bool = False,
         window: int | None = None,
+        recording: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Take over the list of messages in a request, and plan.
 
         `content`: the body of the request, or what is known of it already. `adds_marks`: mark every request for
         Anthropic's cache if the client marks none. Without it, only requests that offer `expand` are marked, behind the
-        first reply. `window`: as for `Conversation.prepare`.
+        first reply. `window`: as for `Conversation.prepare`. `recording`: returns the context in which a reply is
+        recorded; its errors are those of the store.
 
         Raises BadInput for a request whose messages cannot be replaced, ValueError for a body that is no JSON object,
         KeyError for one without messages, and what `Conversation.prepare` raises. The request can then be sent as it
@@ -96,7 +98,7 @@ class WireRequest:
             raise BadInput(f"{state} lets the provider keep the history. Send whole lists instead.")
         if (json_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
-        self._api, self._body, self._window = api, body, window
+        self._api, self._body, self._window, self._recording = api, body, window, recording
         raws, messages = _messages(api, body)
         self._writer = RequestWriter(api, body, raws, adds_marks=adds_marks)
         self._system = body.value(api.system) if api.system else None
@@ -283,11 +285,12 @@ class WireRequest:
         more = self._answer.asks_only_us
         self._expansions += more
         try:
-            if not more:
-                self._record_or_bill(reply)
-                return False
-            if not self._expand(reply):
-                return False
+            with self._recording():
+                if not more:
+                    self._record_or_bill(reply)
+                    return False
+                if not self._expand(reply):
+                    return False
         except Exception as error:  # The next list brings the reply again.
             is_conflict = isinstance(error, ConflictError)
             reason = f"Another request of {self.chat.name!r} went on first." if is_conflict else str(error)
