@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foveate import Conversation
+from foveate.errors import Refused
 from foveate.testing import answer, call, text_of, user
 
 from .shells import opened
@@ -59,6 +60,43 @@ def with_open_call(provider: str) -> Conversation:
             30_000,
             3_000,
         ),
+        (  # vLLM, where the prompt and the requested answer are too long together
+            400,
+            "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 32768 "
+            "tokens and your request has 30123 input tokens (4096 > 32768 - 30123).",
+            32_768,
+            4_096,
+        ),
+        (
+            400,
+            "This endpoint's maximum context length is 32768 tokens. However, you requested about 44000 tokens (40000 "
+            "of text input, 4000 in the output).",
+            32_768,
+            4_000,
+        ),
+        (
+            400,
+            "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total "
+            "of 44000 tokens: 40000 tokens from the input messages and 4000 tokens for the completion.",
+            32_768,
+            4_000,
+        ),
+        (  # The answer takes more than half of the window: the other part counts as half of a smaller one.
+            400,
+            "This model's maximum context length is 32768 tokens. However, you requested 60000 tokens (40000 in the "
+            "messages, 20000 in the completion).",
+            25_536,
+            12_768,
+        ),
+        (
+            422,
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 32768. Given: 40000 `inputs` tokens "
+            "and 4096 `max_new_tokens`",
+            32_768,
+            4_096,
+        ),
+        (413, "Request too large on tokens per minute (TPM): Limit 30000, Requested 45000.", 30_000, 3_000),
+        (400, "The number of tokens to keep is too large: context length (n_keep: 45000>= n_ctx: 8192)", 8_192, 819),
     ],
 )
 def test_limit_is_learned_from_the_providers_error(status, text, window, reserve):
@@ -76,6 +114,11 @@ def test_limit_is_learned_from_the_providers_error(status, text, window, reserve
         (400, "Invalid 'tools': array too long. Expected an array with maximum length 128, but got 200."),
         (400, "Invalid 'messages[1].tool_calls[0].id': string too long. Expected maximum length 40, but got 4500."),
         (400, "max_tokens exceeds what this model answers at most: 4096."),
+        (
+            400,
+            "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 8192 "
+            "tokens and your request has 512 input tokens (32000 > 8192 - 512).",
+        ),
         (529, "Overloaded"),
     ],
 )
@@ -89,10 +132,52 @@ def test_other_provider_errors_are_raised_and_teach_no_limit(status, text):
     assert chat.budget == before
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the request exceeds the available context size. try increasing the context size or enable context shift",
+        "Please reduce the length of the messages or completion. context_length_exceeded",
+        "prompt too long; exceeded max context length by 4380 tokens",
+    ],
+)
+def test_each_prompt_is_smaller_if_no_limit_is_named(text: str):
+    """With a window far above that of the server, the reserve grew by what the view lost. A second refusal ended the
+    conversation: no later request was made smaller."""
+    chat = with_open_call("openai")
+    sizes = [chat.view.tokens]
+    for _ in range(3):
+        chat.retry_smaller(Said(400, text))
+        sizes.append(chat.view.tokens)
+    assert sizes[1] <= 0.8 * sizes[0]
+    assert sizes[2] <= 0.5 * sizes[1]
+    assert sizes[3] <= 0.5 * sizes[2]
+    with pytest.raises(Refused, match="again after it was made smaller"):
+        chat.retry_smaller(Said(400, text))
+    chat.retry_smaller(Said(400, text))
+    assert chat.view.tokens < sizes[3]
+
+
+def test_a_prompt_that_the_server_did_not_count_measures_nothing():
+    """vLLM names the least size that it refuses, so each estimate was corrected towards a prompt that fits."""
+    chat = with_open_call("openai")
+    estimate = chat.view.tokens
+    text = (
+        "This model's maximum context length is 32768 tokens. However, you requested 16384 output tokens and your "
+        "prompt contains at least 16385 input tokens, for a total of at least 32769 tokens."
+    )
+    chat.retry_smaller(Said(400, text))
+    assert estimate > 30_000
+    assert chat.budget.scale == 1.0
+    assert chat.view.tokens <= 16_384
+
+
 def test_the_log_names_the_window_that_a_refusal_taught(caplog: pytest.LogCaptureFixture):
     """It is not stored, so a program that opens the conversation again needs the number."""
     chat = with_open_call("openai")
     chat.retry_smaller(Said(400, "Input tokens exceed the configured limit of 30000 tokens. You sent 45000 tokens."))
     (record,) = [record for record in caplog.records if "too long" in record.message]
-    assert "counts as 30,000 tokens until the conversation is closed; open it with window=30000" in record.message
+    assert (
+        "counts as 30,000 tokens until the conversation is closed; open it with window=30000, or start the proxy with "
+        "--window 30000, to keep that."
+    ) in record.message
     assert record.levelname == "WARNING"

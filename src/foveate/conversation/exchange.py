@@ -386,9 +386,10 @@ class Exchange:
             # Not stored: the limit belongs to the model and its server, and a later opening may have other ones.
             _log.warning(
                 "%s: the provider refused a prompt as too long. The window counts as %s tokens until the conversation "
-                "is closed; open it with window=%d to keep that.",
+                "is closed; open it with window=%d, or start the proxy with --window %d, to keep that.",
                 self._state.head.log_name,
                 f"{now:,}",
+                now,
                 now,
             )
         return view

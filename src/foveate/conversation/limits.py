@@ -19,21 +19,30 @@ __all__ = ["Limits"]
 
 _TOO_LONG = re.compile(
     r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
-    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed",
+    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed|tokens.{0,30}must be <=",
     re.IGNORECASE,
 )
 _NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)
 """A field of the request is too large here; a shorter conversation would not help."""
-_NUMBER = re.compile(r"(?<![\w.-])\d[\d,_]{2,}(?!\w)")
-"""A number on its own. Numbers in the names of models and requests do not count."""
-_COMPARED = re.compile(r"(?<![\d,])(\d[\d,]*)(?: \+ (\d[\d,]*))?(?: tokens?)? > (\d[\d,]*)")
+_NUMBER = re.compile(r"(?<![\w.-])(?<!by )\d[\d,_]{2,}(?!\w)")
+"""A number on its own. Numbers in the names of models and requests do not count, nor by how much a prompt is too long.
+"""
+_COMPARED = re.compile(r"(?<![\d,])(\d[\d,]*)(?: \+ (\d[\d,]*))?(?: tokens?)? > (\d[\d,]*)(?![\d,]| - )")
 """The prompt, the requested answer, and the limit, as Anthropic writes it."""
-_CONTEXT_IS = re.compile(r"context length (?:is|of) (\d[\d,]*)")
-_ANSWER_IS = re.compile(r"(?<![\d,])(\d[\d,]*) in the completion")
+_CONTEXT_IS = re.compile(r"(?:context length (?:is|of)|must be <=) (\d[\d,]*)")
+_ANSWER_IS = re.compile(
+    r"(?<![\d,])(\d[\d,]*)(?: tokens)? (?:(?:in|for) the (?:completion|output)|output tokens|`max_new_tokens`)"
+    r"|max_completion_tokens' is too large: (\d[\d,]*)"
+)
+_PROMPT_IS = re.compile(
+    r"(?<![\d,])(\d[\d,]*) (?:input tokens|`inputs` tokens|in the messages|of text input|tokens from the input)"
+)
+_BOUND = re.compile(r"at least (?:\d[\d,]*) input tokens")
+"""The server stopped counting there: the prompt may be much longer (vLLM)."""
 _LEAST = 1_000
 """Smaller numbers in a refusal are status codes and the like."""
-_SHARE = 0.8
-"""Share of the refused size to try, if the provider does not name its limit."""
+_SHARES = (0.8, 0.5, 0.5)
+"""Shares of the refused size to try one after the other, if the provider does not name its limit."""
 _NO_LIMIT = 10**12
 _UNKNOWN = Budget(_NO_LIMIT, 0, 10**15, 10**9)
 
@@ -120,30 +129,34 @@ class Limits:
     def learn_from(self, error: BaseException, view: View) -> None:
         """Learn the limit from a refused prompt.
 
-        Raises `error` itself if it is no refusal of the size, and Refused at the second refusal in a row.
+        Raises `error` itself if it is no refusal of the size, or if the requested answer alone is too long. Raises
+        Refused if several smaller prompts were refused in a row.
         """
         text = f"{error} {getattr(error, 'body', '')}"
         status = getattr(error, "status_code", None)
-        if not _is_too_long(text, status):
+        prompt, limit, answer = _numbers_in(text)
+        if not _is_too_long(text, status) or 0 < limit <= answer:
             raise error
-        if self._refusals:
+        if self._refusals == len(_SHARES):
+            self._refusals = 0
             raise Refused(f"The provider refused the prompt again after it was made smaller: {error}") from error
+        share = _SHARES[self._refusals]
         self._refusals += 1
-        if status == 413 or "bytes" in text or "request_too_large" in text:
-            self._bytes = min(self._bytes, int((view.bytes + self._overhead[1]) * _SHARE))
+        if (status == 413 and "tokens" not in text) or "bytes" in text or "request_too_large" in text:
+            self._bytes = min(self._bytes, int((view.bytes + self._overhead[1]) * share))
             return
         estimate = max(1, self._estimate or self.estimated(view))
-        prompt, limit, answer = _numbers_in(text)
+        if limit:
+            self._narrow(limit)
+        if answer:  # The provider counts the answer too, at the requested length.
+            self._reserve = max(answer, self._reserve or default_reserve(limit))
+            self._narrow(2 * (limit - answer))  # A budget reserves at most half of its window.
         if prompt and limit:
             self.measured(prompt, estimate)
-            self._narrow(limit)
-            if answer:  # The provider counts the answer too, at the requested length.
-                self._reserve = max(answer, self._reserve or default_reserve(limit))
         else:
-            reserve = self._reserve if self._reserve is not None else default_reserve(self.window or estimate)
-            self._narrow(int(estimate * self.budget().scale * _SHARE) + reserve)
-            if limit:
-                self._narrow(limit)
+            usable = int(estimate * self.budget().scale * share)
+            reserve = min(usable // 9, 20_000) if self._reserve is None else self._reserve
+            self._narrow(usable + reserve)
 
     def _narrow(self, window: int) -> None:
         self._learned = min(self._learned, window)
@@ -171,7 +184,7 @@ def _is_too_long(text: str, status: object) -> bool:
         return True
     if status == 429:  # A rate limit: only a single request above it gets through when it is smaller.
         return "request too large" in text.lower()
-    return bool(_TOO_LONG.search(text)) and not _NOT_THE_PROMPT.search(text)
+    return bool(_TOO_LONG.search(_NOT_THE_PROMPT.sub("", text)))
 
 
 def _numbers_in(text: str) -> tuple[int, int, int]:
@@ -181,10 +194,11 @@ def _numbers_in(text: str) -> tuple[int, int, int]:
         return prompt, limit, answer
     numbers = sorted({_number(number) for number in _NUMBER.findall(text)})
     sizes = [number for number in numbers if number >= _LEAST]
-    context, completion = _CONTEXT_IS.search(text), _ANSWER_IS.search(text)
+    context, completion, named = (pattern.search(text) for pattern in (_CONTEXT_IS, _ANSWER_IS, _PROMPT_IS))
     if context and completion and sizes:
-        answer = _number(completion[1])
-        return sizes[-1] - answer, _number(context[1]), answer
+        answer = _number(completion[1] or completion[2])
+        size = _number(named[1]) if named else sizes[-1] - answer
+        return 0 if _BOUND.search(text) else size, _number(context[1]), answer
     if len(sizes) >= 2:
         return sizes[-1], sizes[-2], 0
     return 0, (sizes[0] if sizes else 0), 0

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 __all__ = [
+    "ASSUMED_WINDOW",
     "PROFILES",
     "WINDOWS",
     "Profile",
@@ -167,6 +168,10 @@ WINDOWS: dict[str, int] = {
     "grok-code": 256_000,
     "grok-build": 256_000,
 }
+
+ASSUMED_WINDOW = 128_000
+"""Tokens that a model takes if nothing is known of its window: as many as most models since 2024. If that is too large,
+the provider refuses the prompt, and the view becomes smaller."""
 
 _GUESSES = ("gemini-", "grok-")
 """Prefixes that match models newer than the table. Their windows are a guess."""

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from ..core.conversation_names import child_name
 from ..core.messages import Message
-from ..core.profiles import claude_version, profile_for
+from ..core.profiles import ASSUMED_WINDOW, claude_version, profile_for
 from ..core.stamps import Usage
 from ..core.system_messages import sent_role
 from ..errors import BadSetting, FoveateError, UnknownWindow
@@ -68,9 +68,6 @@ EXPAND: Final[dict[str, Any]] = _EXPAND_TOOL["function"]
 """The tool `expand`: its `name`, `description` and `parameters`."""
 _MAX_REASONS: Final = 100
 _OPTIONS: Final = [name for name in signature(Conversations).parameters if name not in ("store", "format", "expand")]
-_WINDOW: Final = 128_000
-"""Tokens that a model takes if nothing is known of its window: as many as most models since 2024. If that is too large,
-the provider refuses the prompt, and the view becomes smaller."""
 
 
 class Host:
@@ -155,8 +152,8 @@ class Host:
         try:
             return make(None)
         except UnknownWindow as error:
-            self._report(f"{error} foveate assumes {_WINDOW:,} tokens.")
-            return make(_WINDOW)
+            self._report(f"{error} foveate assumes {ASSUMED_WINDOW:,} tokens.")
+            return make(ASSUMED_WINDOW)
 
     def warn(self, reason: str | Exception) -> None:
         """Report why a request is sent unchanged, once for each reason."""

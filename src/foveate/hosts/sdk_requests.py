@@ -13,7 +13,7 @@ from ..core.message_keys import message_key
 from ..core.stamps import Usage
 from ..errors import FoveateError
 from ..formats import get_format
-from ..requests import ApiError, WireRequest, api_for, api_of, state_in
+from ..requests import LENGTH_STATUSES, ApiError, WireRequest, api_for, api_of, state_in
 from .host import Host, logged, model_name, wants_marks
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class SdkRequest:
 
     def refused(self, status: int, content: bytes) -> bool:
         """Return whether the request was too long for the provider, and is smaller now."""
-        if status not in (400, 413):
+        if status not in LENGTH_STATUSES:
             return False
         with self._chat._agent.lock:
             try:

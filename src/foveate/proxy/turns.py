@@ -16,12 +16,12 @@ import aiohttp
 import msgspec
 
 from ..core.needs import DROP_STALE_REASONING, Needs
-from ..core.profiles import profile_for
-from ..errors import ConflictError, FoveateError, StoreError
+from ..core.profiles import ASSUMED_WINDOW, profile_for
+from ..errors import ConflictError, FoveateError, StoreError, UnknownWindow
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
-from ..requests import Api, ListMemory, RequestBody, WireRequest, beta_header
+from ..requests import LENGTH_STATUSES, Api, ListMemory, RequestBody, WireRequest, beta_header
 from .client import ClientRequest, Header
 from .client_ids import session_in
 from .recognition import Recognized, Recognizer
@@ -38,10 +38,6 @@ _THREADS: Final = 16
 _UNCOMPRESSED: Final = (b"accept-encoding", b"identity")
 """An answer that is not compressed can be read on its way."""
 _MOST_WARNINGS: Final = 200
-
-
-_TOO_LONG: Final = (400, 413)
-"""Statuses of refusals that may be for the length of a request."""
 
 
 class Refused(Exception):
@@ -121,7 +117,11 @@ class Turns:
             record.conversation = recognized.name
             pool = self._pool(tenant, api.format)
             with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
-                wire = WireRequest(chat, api, body, recording=self._outage.watch)
+                try:
+                    wire = WireRequest(chat, api, body, recording=self._outage.watch)
+                except UnknownWindow as error:
+                    self._assume_window(error.model)
+                    wire = WireRequest(chat, api, body, window=ASSUMED_WINDOW, recording=self._outage.watch)
                 record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, tenant, recognized.end), recognized
@@ -142,10 +142,20 @@ class Turns:
         """Note why a request has no view, and log it once for each reason."""
         record.outcome = "unchanged"
         record.reason = f"{type(error).__name__}: {error}"[:500]
-        if record.reason not in self._warned and len(self._warned) < _MOST_WARNINGS:
-            self._warned.add(record.reason)
-            is_ours = not isinstance(error, FoveateError | ValueError | RecursionError)
-            _log.warning("A request is sent without a view. %s", record.reason, exc_info=error if is_ours else None)
+        is_ours = not isinstance(error, FoveateError | ValueError | RecursionError)
+        self._log_once(f"A request is sent without a view. {record.reason}", error if is_ours else None)
+
+    def _assume_window(self, model: str) -> None:
+        of_model = f" of model {model[:200]!r}" if model else ""
+        self._log_once(
+            f"Window{of_model} is not known. foveate assumes {ASSUMED_WINDOW:,} tokens, and fewer after the server "
+            "refuses a request as too long. To name the window, start the proxy with --window TOKENS."
+        )
+
+    def _log_once(self, text: str, error: Exception | None = None) -> None:
+        if text not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(text)
+            _log.warning("%s", text, exc_info=error)
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function in a thread. It runs to its end even if the client closes the connection."""
@@ -173,12 +183,13 @@ class Turns:
                 if answer.status != 200 or (client.status and not is_stream):  # No other answer continues a stream.
                     if not await self._failed(client, answer, wire, record):
                         return None
-                    record.retries += 1
-                    continue
-                await (self._stream if is_stream else self._whole)(client, answer, turn, record)
-            if wire.follow_up is None:
-                return None
-            record.expansions += 1
+                else:
+                    await (self._stream if is_stream else self._whole)(client, answer, turn, record)
+                    if wire.follow_up is None:
+                        return None
+            record.expansions, record.retries = wire.expansions, wire.retries
+            if wire.retries:
+                record.bytes_after = len(wire.content)
 
     async def _stream(
         self, client: ClientRequest, answer: aiohttp.ClientResponse, turn: _Turn, record: RequestRecord
@@ -219,12 +230,11 @@ class Turns:
         self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: WireRequest, record: RequestRecord
     ) -> bool:
         """Answer with the provider's error. Return whether the request is smaller instead, and to be sent again."""
-        if answer.status not in _TOO_LONG and not client.status:
+        if answer.status not in LENGTH_STATUSES and not client.status:
             await copy(client, answer, record)
             return False
         content = await answer.read()
         if await self._in_thread(wire.refused, answer.status, content):
-            record.bytes_after = len(wire.content)
             return True
         if client.status:  # Its answer has begun.
             await client.finish(wire.failure(answer.status, content))

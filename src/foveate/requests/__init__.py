@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name, state_in
 from .body import ListMemory, RequestBody
-from .request import AnsweredCall, ApiError, NotContinued, WireRequest
+from .request import LENGTH_STATUSES, AnsweredCall, ApiError, NotContinued, WireRequest
 
 __all__ = [
     "CONVERSATION_HEADER",
+    "LENGTH_STATUSES",
     "SERVER_STATE",
     "AnsweredCall",
     "Api",

@@ -17,7 +17,7 @@ import msgspec
 from ..errors import FoveateError
 from ..formats import gather
 from ..ports import Gatherer
-from .events import EventSplitter, StreamEvent
+from .events import Beginning, EventSplitter, StreamEvent, is_error
 
 __all__ = ["Answer", "IsOurs", "Splice"]
 
@@ -80,6 +80,13 @@ class Answer:
         self._splitter: EventSplitter | None = None
         self._reply: dict[str, Any] | None = None
         self._is_unreadable = False
+        self._beginning = Beginning()
+        self._error = b""
+
+    @property
+    def error(self) -> bytes:
+        """The error that the newest answer is, in JSON; b"" if it is none."""
+        return self._error or self._beginning.error
 
     @property
     def asks_only_us(self) -> bool:
@@ -106,6 +113,7 @@ class Answer:
         except (ValueError, RecursionError):
             reply = None
         self._reply = reply if isinstance(reply, dict) else None
+        self._error = content if is_error(reply) else b""
         if self._splice is None or self._reply is None:
             return content
         try:
@@ -123,7 +131,10 @@ class Answer:
     def feed(self, piece: bytes) -> bytes:
         """Return what the client gets for a piece of a stream."""
         self._pieces.append(piece)
-        if self._splice is None:
+        return self._spliced(piece if self._beginning.is_over else self._beginning.feed(piece))
+
+    def _spliced(self, piece: bytes) -> bytes:
+        if self._splice is None or not piece:
             return piece
         if self._splitter is None:
             self._splitter = EventSplitter()
@@ -161,9 +172,11 @@ class Answer:
             return event.raw
 
     def rest(self) -> bytes:
-        """Return what the client gets for the last event of a stream that ended without a blank line."""
+        """Return what the client gets for the last event of a stream that ended without a blank line, or for an error
+        in place of an answer."""
+        held = self._spliced(self._beginning.rest())
         event = self._splitter.rest() if self._splitter is not None else None
-        return b"" if event is None or self._splice is None else self._passed(self._splice, event)
+        return held if event is None or self._splice is None else held + self._passed(self._splice, event)
 
     def close(self) -> bytes:
         """Return the events that end the client's stream, if no other answer continues it."""
@@ -171,10 +184,15 @@ class Answer:
 
     def continue_with_next(self) -> None:
         """Take the next answer of the provider as the continuation of this one."""
-        self._gatherer = self._splitter = self._reply = None
-        self._pieces, self._is_unreadable = [], False
+        self.replace_with_next()
         if self._splice is not None:
             self._splice.continue_with_next()
+
+    def replace_with_next(self) -> None:
+        """Take the next answer of the provider in place of this one, of which the client got nothing."""
+        self._gatherer = self._splitter = self._reply = None
+        self._pieces, self._is_unreadable = [], False
+        self._beginning, self._error = Beginning(), b""
 
     def failure(self, status: int, content: bytes) -> bytes:
         """Return the event that ends the client's stream with an error of the provider."""
@@ -185,7 +203,8 @@ class Answer:
         if not isinstance(error, dict) or not isinstance(error.get("error"), dict):
             text = content.decode(errors="replace")[:1000] or f"The provider answered with status {status}."
             error = {"type": "error", "error": {"type": "api_error", "message": text}}
-        return self._splice.failure(error) if self._splice is not None else b""
+        splice = self._splice or _splices_of(self._format)(lambda name: False)
+        return splice.failure(error)
 
 
 @cache  # Each import statement takes a microsecond, also of a module that is loaded.

@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["EventSplitter", "StreamEvent", "write_event"]
+__all__ = ["Beginning", "EventSplitter", "StreamEvent", "is_error", "write_event"]
 
 _EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 _USUAL = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
 """An event with at most a name and one line of data, as providers write it."""
+_COMMENTS = re.compile(rb"(?::[^\r\n]*(?:\r\n|\n|\r)|[\r\n])*")
+"""Whole comments, with the blank lines around them."""
 _JSON = msgspec.json.Decoder()
 
 
@@ -74,6 +76,45 @@ class EventSplitter:
         self._rest.clear()
         self._looked = 0
         return event if event.data is not None or event.is_done else None
+
+
+class Beginning:
+    """The beginning of a stream. Its first event waits until it is whole, because it may be an error in place of an
+    answer. Comments, which keep a connection alive, do not wait.
+    """
+
+    def __init__(self) -> None:
+        self._held = b""
+        self.is_over = False
+        """Whether the first event is known, and is no error."""
+        self.error = b""
+        """The data of the first event, if it reports an error; otherwise b"". All that follows it is held as well."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return the bytes that do not wait any longer."""
+        self._held += piece
+        if self.error:
+            return b""
+        comments = _COMMENTS.match(self._held)
+        start = comments.end() if comments is not None else 0
+        shown, self._held = self._held[:start], self._held[start:]
+        if (end := _EVENT_END.search(self._held)) is None:
+            return shown
+        event = _event(self._held[: end.end()])
+        if is_error(event.data) or event.name == "error":
+            self.error = event.content
+            return shown
+        return shown + self.rest()
+
+    def rest(self) -> bytes:
+        """Return the bytes that wait, and hold no others back."""
+        held, self._held, self.is_over = self._held, b"", True
+        return held
+
+
+def is_error(answer: object) -> bool:
+    """Return whether the data of an answer, or of an event, is an error and no reply."""
+    return isinstance(answer, dict) and bool(answer.get("error")) and not answer.get("choices")
 
 
 def write_event(data: dict[str, Any], name: str = "") -> bytes:

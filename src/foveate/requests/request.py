@@ -23,12 +23,15 @@ from .apis import Api, model_name
 from .body import RequestBody
 from .writing import RequestWriter, json_value
 
-__all__ = ["MAX_EXPANSIONS", "AnsweredCall", "ApiError", "NotContinued", "WireRequest"]
+__all__ = ["LENGTH_STATUSES", "MAX_EXPANSIONS", "AnsweredCall", "ApiError", "NotContinued", "WireRequest"]
 
 _log = logging.getLogger("foveate")
 
 MAX_EXPANSIONS: Final = 8
 """Replies of one answer whose calls of `expand` get originals. The next is refused, and one more ends the answer."""
+LENGTH_STATUSES: Final = (200, 400, 413, 422, 429, 500)
+"""Statuses of answers that may refuse a request as too long. Sources: OpenAI (429), Groq (413), TGI (422), llama.cpp
+(500), LM Studio (200, with an error in the stream)."""
 _ATTEMPTS: Final = 4
 """Attempts to record an expansion while requests of other processes move the conversation."""
 _REFUSAL: Final = (
@@ -69,6 +72,7 @@ class WireRequest:
 
     Send `content`, and pass on what `received` (a whole answer) or `feed` and `ended` (a stream) return. If the model
     only asked to expand something, there is a `follow_up`: send `content` again, and pass its answer in the same way.
+    There is one too if the answer has the status 200, and is an error for a request that is too long.
     """
 
     def __init__(
@@ -120,7 +124,10 @@ class WireRequest:
         """The body to send before the client's answer is complete; None if nothing is to be sent."""
         self.tokens_history = 0
         """Tokens of all messages of the conversation, as in `Totals`: what the request would have without a view."""
-        self._expansions = 0
+        self.expansions = 0
+        """Number of replies that only asked to expand something."""
+        self.retries = 0
+        """Number of times that the request was made smaller."""
         self._answered: list[AnsweredCall] = []
         self._failure = ""  # Why the newest reply, which asked to expand something, is not continued
         self._prepare(messages)
@@ -172,7 +179,7 @@ class WireRequest:
 
     def refused(self, status: int, content: bytes) -> bool:
         """Return whether the provider refused the request as too long, and `content` is smaller now."""
-        if status not in (400, 413):
+        if status not in LENGTH_STATUSES:
             return False
         try:
             with self._resumed():
@@ -181,6 +188,7 @@ class WireRequest:
                 self._write()
         except (ApiError, FoveateError):
             return False
+        self.retries += 1
         if self.follow_up is not None:
             self.follow_up = self.content
         return True
@@ -192,7 +200,7 @@ class WireRequest:
         """
         self.follow_up = None
         shown = self._answer.receive(content)
-        if self._is_continued():
+        if self._is_sent_again() or self._is_continued():
             return None
         if self._failure:
             raise NotContinued(self._failure)
@@ -209,6 +217,8 @@ class WireRequest:
         cannot be continued ends with an error.
         """
         self.follow_up = None
+        if self._is_sent_again():
+            return b""
         rest = self._answer.rest()
         if self._is_continued():
             return rest
@@ -239,7 +249,7 @@ class WireRequest:
 
     def _expand(self, reply: dict[str, Any]) -> bool:
         """Record a reply that only asks to expand something. Return whether a follow-up is prepared."""
-        refusal = _REFUSAL if self._expansions > MAX_EXPANSIONS else ""
+        refusal = _REFUSAL if self.expansions > MAX_EXPANSIONS else ""
         unrecorded: dict[str, Any] | Message = reply
         for attempt in range(_ATTEMPTS):
             with self._resumed():
@@ -247,7 +257,7 @@ class WireRequest:
                     id = self._record(unrecorded)
                     unrecorded = self.chat.format.parse_reply(reply)[0]
                     self.chat._session.exchange.after_reply(refusal, id)
-                    if self._expansions > MAX_EXPANSIONS + 1:
+                    if self.expansions > MAX_EXPANSIONS + 1:
                         return False
                     self._prepare()
                     self._require_newest(id)
@@ -277,13 +287,21 @@ class WireRequest:
         """Return the event that ends a stream whose `follow_up` failed with this error of the provider."""
         return self._answer.failure(status, content)
 
+    def _is_sent_again(self) -> bool:
+        """Return whether the answer was an error for a request that is too long, and a smaller one follows."""
+        if not self._answer.error or not self.refused(200, self._answer.error):
+            return False
+        self._answer.replace_with_next()
+        self.follow_up = self.content
+        return True
+
     def _is_continued(self) -> bool:
         """Record the reply, and prepare a follow-up if it continues the answer. Return whether there is one."""
         reply = self._answer.reply()
         if reply is None:
             return False
         more = self._answer.asks_only_us
-        self._expansions += more
+        self.expansions += more
         try:
             with self._recording():
                 if not more:
