@@ -218,6 +218,29 @@ def test_only_changed_messages_are_written_anew(format: str):
     assert WireRequest(chat, api, spaced(body_of(format, items))).content == spaced(body_of(format, items))
 
 
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_details"])
+@pytest.mark.parametrize("drops", [True, False])
+def test_an_edited_reply_has_the_reasoning_that_the_client_sends(drops: bool, field: str):
+    """The client left it out, as OpenAI's SDK and LangChain do. The message that replaced its own had it, which fills
+    small windows, and which some servers refuse."""
+    thoughts = [{"type": "text", "text": "Hm."}] if field.endswith("s") else "Hm."
+    chat = open_conversation("c", format="openai", window=50_000, policy="none")
+    api = api_named("openai")
+    tool_call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"page": 1}'}}
+    answered = {"role": "assistant", "content": None, field: thoughts, "tool_calls": [tool_call]}
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Read it."}]
+    first = WireRequest(chat, api, json.dumps({"model": "qwen3", "messages": items}).encode())
+    choice = {"index": 0, "message": answered, "finish_reason": "tool_calls"}
+    first.received(json.dumps({"id": "r1", "object": "chat.completion", "choices": [choice]}).encode())
+    own = {key: value for key, value in answered.items() if key != field} if drops else answered
+    items += [own, {"role": "tool", "tool_call_id": "c1", "content": "Rye."}]
+    chat.edit(Replace(Target(chat.history()[1].id, (len(chat.history()[1].message.parts) - 1,)), (Text('{"page": 2}'),)))
+    request = WireRequest(chat, api, json.dumps({"model": "qwen3", "messages": items}).encode())
+    shown = json.loads(request.content)["messages"][1]
+    assert shown["tool_calls"][0]["function"]["arguments"] == '{"page": 2}'
+    assert shown.get(field) == (None if drops else thoughts)
+
+
 def test_a_mark_moves_to_the_message_in_its_place():
     chat, api = opened("anthropic", window=50_000), api_named("anthropic")
     items = [text_item("anthropic", "user", "Read.")]

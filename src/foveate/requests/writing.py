@@ -22,6 +22,8 @@ __all__ = ["RequestWriter", "WrittenRequest", "json_value"]
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _INSTRUCTION: Final = msgspec.json.encode(EXPAND_INSTRUCTION)
+_CONTENTS: Final = frozenset(("role", "content", "refusal", "tool_calls", "tool_call_id"))
+"""Keys of a chat message that hold its content."""
 
 
 class WrittenRequest(NamedTuple):
@@ -58,6 +60,8 @@ class RequestWriter:
             items = [part for item in items for part in (_parts(item) if item.places else (item,))]
         lists: dict[str, list[bytes]] = {}
         bodies = [item.body or raws[item.places[0]] for item in items]
+        if self._api.format == "openai":
+            bodies = [_with_own_keys(item, body, raws) for item, body in zip(items, bodies, strict=True)]
         if self._api.format == "anthropic":
             keep_marks(items, bodies, raws, self._body.marked)
             while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
@@ -114,6 +118,23 @@ def json_value(raw: msgspec.Raw | bytes | None) -> Any:
 def _parts(item: RequestItem) -> list[RequestItem]:
     """Return one item for each of the client's items that an item stands for."""
     return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places]
+
+
+def _with_own_keys(item: RequestItem, body: bytes, raws: Sequence[bytes]) -> bytes:
+    """Return a reply that we wrote without keys that the client's own message in its place lacks.
+
+    Many clients leave out the reasoning of a reply, and some servers refuse it in a request.
+    """
+    if not item.body or item.last < 0 or len(item.entries) != 1:
+        return body
+    entry = item.entries[0]
+    if entry.kind != "message" or entry.message.role != "assistant":
+        return body
+    fields = _FIELDS.decode(body)
+    if fields.keys() <= _CONTENTS:
+        return body
+    own = _FIELDS.decode(raws[item.last])
+    return _object({key: raw for key, raw in fields.items() if key in own or key in _CONTENTS})
 
 
 def _object(fields: Mapping[str, bytes | msgspec.Raw], lists: Mapping[str, Sequence[bytes]] = {}) -> bytes:
