@@ -234,11 +234,32 @@ def test_an_edited_reply_has_the_reasoning_that_the_client_sends(drops: bool, fi
     first.received(json.dumps({"id": "r1", "object": "chat.completion", "choices": [choice]}).encode())
     own = {key: value for key, value in answered.items() if key != field} if drops else answered
     items += [own, {"role": "tool", "tool_call_id": "c1", "content": "Rye."}]
-    chat.edit(Replace(Target(chat.history()[1].id, (len(chat.history()[1].message.parts) - 1,)), (Text('{"page": 2}'),)))
+    reply = chat.history()[1]
+    chat.edit(Replace(Target(reply.id, (len(reply.message.parts) - 1,)), (Text('{"page": 2}'),)))
     request = WireRequest(chat, api, json.dumps({"model": "qwen3", "messages": items}).encode())
     shown = json.loads(request.content)["messages"][1]
     assert shown["tool_calls"][0]["function"]["arguments"] == '{"page": 2}'
     assert shown.get(field) == (None if drops else thoughts)
+
+
+def test_results_of_functions_stay_results_of_functions():
+    """The older form of calls, with `functions=`. An edited result got the role `tool` behind the client's own
+    `function_call`, which every server refuses."""
+    chat = open_conversation("c", format="openai", window=50_000, policy="keep-last-1")
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Read both."}]
+    for number in range(3):
+        function = {"name": "read", "arguments": json.dumps({"number": number})}
+        items.append({"role": "assistant", "content": None, "function_call": function})
+        items.append({"role": "function", "name": "read", "content": f"{number} of many lines of rye.\n" * 40})
+    items.append({"role": "assistant", "content": None, "function_call": {"name": "stop", "arguments": "{}"}})
+    items.append({"role": "user", "content": "Go on."})
+    body = {"model": "gpt-4", "functions": [{"name": "read", "parameters": {}}], "messages": items}
+    messages = json.loads(WireRequest(chat, api_named("openai"), json.dumps(body).encode()).content)["messages"]
+    calls = [message["function_call"]["name"] for message in messages if message["role"] == "assistant"]
+    results = [message["name"] for message in messages if message["role"] == "function"]
+    assert calls == results == ["read", "read", "read", "stop"]
+    assert [message["role"] for message in messages] == ["user", *["assistant", "function"] * 4, "user"]
+    assert len(messages[2]["content"]) < len(items[2]["content"])
 
 
 def test_a_mark_moves_to_the_message_in_its_place():

@@ -62,6 +62,10 @@ class RequestWriter:
         bodies = [item.body or raws[item.places[0]] for item in items]
         if self._api.format == "openai":
             bodies = [_with_own_keys(item, body, raws) for item, body in zip(items, bodies, strict=True)]
+            if "functions" in fields:
+                for place, item in enumerate(items):
+                    if item.body:
+                        bodies[place] = _with_function(bodies[place], bodies[place - 1])
         if self._api.format == "anthropic":
             keep_marks(items, bodies, raws, self._body.marked)
             while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
@@ -135,6 +139,25 @@ def _with_own_keys(item: RequestItem, body: bytes, raws: Sequence[bytes]) -> byt
         return body
     own = _FIELDS.decode(raws[item.last])
     return _object({key: raw for key, raw in fields.items() if key in own or key in _CONTENTS})
+
+
+def _with_function(body: bytes, before: bytes) -> bytes:
+    """Return a message that we wrote in the older form of chat completions, with one `function_call` and its result.
+
+    The client's own messages have this form, and a result must have the form of its call. `before`: the message before
+    it, in this form.
+    """
+    message = json.loads(body)
+    match message:
+        case {"role": "assistant", "tool_calls": [{"function": {"name": name, "arguments": arguments}}]}:
+            del message["tool_calls"]
+            return msgspec.json.encode({**message, "function_call": {"name": name, "arguments": arguments}})
+        case {"role": "tool", "content": content}:
+            call = json.loads(before).get("function_call") or {}
+            name = message.get("name") or call.get("name")
+            return msgspec.json.encode({"role": "function", "name": name, "content": content}) if name else body
+        case _:
+            return body
 
 
 def _object(fields: Mapping[str, bytes | msgspec.Raw], lists: Mapping[str, Sequence[bytes]] = {}) -> bytes:
