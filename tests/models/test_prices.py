@@ -63,6 +63,13 @@ def test_a_model_without_a_known_price_has_none(name: str):
     assert cost_of(name) is None
 
 
+@pytest.mark.parametrize("name", ["deepseek-r1:8b", "deepseek-r1:latest", "google/gemini-2.0-flash-exp:free"])
+def test_a_tagged_model_has_not_the_price_of_its_namesake(name: str):
+    """Models of Ollama, and free ones of OpenRouter, cost as much as those that are paid for."""
+    assert cost_of(name) is None
+    assert cost_of(name.partition(":")[0]) is not None
+
+
 def test_without_the_package_no_model_has_a_price(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert cost_of("openai:gpt-4.1-mini") is None

@@ -176,6 +176,7 @@ def test_a_file_of_tokens_names_each_tenant(tmp_path: Path):
 
 def test_an_upstream_is_a_provider_or_a_url():
     assert upstreams_of("https://openrouter.ai/api/v1/") == ("https://openrouter.ai/api",) * 2
+    assert upstreams_of("http://localhost:1234/v1/chat/completions") == ("http://localhost:1234",) * 2
     assert upstreams_of("openai") == ("https://api.openai.com",) * 2
     assert upstreams_of(None) == ("https://api.anthropic.com", "https://api.openai.com")
     for wrong in ("gateway.example", "ftp://x.example", "https://", "https://x.example?a=1"):

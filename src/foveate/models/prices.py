@@ -27,6 +27,8 @@ def cost_of(name: str) -> Cost | None:
     provider, colon, model = name.partition(":")
     known = _providers()
     if not colon or provider not in known:
+        if colon and not model.isdigit():  # A tag, such as `:8b` of Ollama or `:free` of OpenRouter: another model.
+            return None
         provider, model = "", name
     elif not known[provider]:
         return None

@@ -86,11 +86,12 @@ def upstreams_of(upstream: str | None) -> tuple[str, str]:
     """
     if upstream is None:
         return _PROVIDERS["anthropic"], _PROVIDERS["openai"]
-    url = _PROVIDERS.get(upstream, upstream).rstrip("/").removesuffix("/v1")
+    url = _PROVIDERS.get(upstream, upstream).rstrip("/").removesuffix("/chat/completions").removesuffix("/v1")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise BadSetting(
-            f"--upstream takes anthropic, openai, or a URL such as https://gateway.example, not {upstream!r}."
+            f"--upstream takes anthropic, openai, or a URL such as https://gateway.example, not {upstream!r}. A URL "
+            "begins with http:// or https://, and has no query: clients send their own."
         )
     return url, url
 
