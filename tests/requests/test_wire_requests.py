@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Conversation, Text, open_conversation
+from foveate.core.system_messages import NO_REPLY
 from foveate.edits import Hide, Replace, Target
 from foveate.errors import BadInput
 from foveate.expand import tool
@@ -260,6 +261,25 @@ def test_results_of_functions_stay_results_of_functions():
     assert calls == results == ["read", "read", "read", "stop"]
     assert [message["role"] for message in messages] == ["user", *["assistant", "function"] * 4, "user"]
     assert len(messages[2]["content"]) < len(items[2]["content"])
+
+
+def test_items_before_a_stand_in_follow_a_list_that_slides():
+    """A stand-in has no position. The items before it kept their former places, so that other messages were sent."""
+    chat = open_conversation("c", format="openai", window=50_000, policy="none")
+    texts = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
+    roles = ["user", "assistant", "user", "user", "assistant", "user"]
+    items = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
+
+    def shown(own: list[dict[str, str]]) -> list[str]:
+        body = json.dumps({"model": "gemma3:27b", "messages": own}).encode()
+        content = WireRequest(chat, api_named("openai"), body).content
+        return [message["content"] for message in json.loads(content)["messages"]]
+
+    shown(items)
+    chat.edit(*[Hide(Target(row.id)) for row in chat.history()[:2]])
+    wanted = ["Three.", NO_REPLY, "Four.", "Five.", "Six."]
+    assert shown(items) == wanted
+    assert shown(items[2:]) == wanted
 
 
 def test_a_mark_moves_to_the_message_in_its_place():

@@ -139,9 +139,14 @@ def _same_entries(known: _Known, view: View) -> int:
         if not before.items() <= places.items():  # Most lists only grow.
             changed |= {position for position, place in before.items() if places.get(position) != place}
         first = min(changed, default=0)
-        while changed and same and max(view.entries[same - 1].last, view.entries[same - 1].position) >= first:
+        while changed and same and not 0 < _last_position(view.entries[same - 1]) < first:
             same -= 1
     return same
+
+
+def _last_position(entry: Entry) -> int:
+    """Return the position of the last message that an entry shows; 0 for a stand-in for no message."""
+    return max(entry.last, entry.position)
 
 
 def _written(
