@@ -131,6 +131,19 @@ def test_a_window_that_nobody_named_is_learned_from_a_refusal(server: str, caplo
     assert "--window" in caplog.text
 
 
+@pytest.mark.parametrize("fields", [{}, {"model": None}, {"model": 5}], ids=["name", "no name", "number"])
+def test_an_unknown_window_is_reported_once(fields: dict[str, Any], caplog: pytest.LogCaptureFixture):
+    with (
+        caplog.at_level(logging.WARNING, "foveate.proxy"),
+        RawProvider(whole(200, json.dumps(ANSWER).encode())) as provider,
+        running_proxy(provider.url, window=None) as proxy,
+    ):
+        for calls in (1, 2):
+            answered = split(ask(proxy.port, post("/v1/chat/completions", request(calls, **fields))))
+            assert answered[1]["x-foveate-conversation"]
+    assert len([record for record in caplog.records if "is not known" in record.message]) == 1
+
+
 @pytest.mark.parametrize("cut", [1, 10_000])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("expand", [True, False], ids=["expand", "no expand"])

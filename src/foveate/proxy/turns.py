@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import aiohttp
 import msgspec
 
+from ..conversation import Conversation
 from ..core.needs import DROP_STALE_REASONING, Needs
 from ..core.profiles import ASSUMED_WINDOW, profile_for
 from ..errors import ConflictError, FoveateError, StoreError, UnknownWindow
@@ -63,6 +64,8 @@ class Turns:
         self._pools: dict[tuple[str, str], Conversations] = {}
         self._outage = Outage()
         self._warned: set[str] = set()
+        self._unknown: set[str | None] = set()
+        """Names of models whose window is not known; None for requests without a name."""
 
     def close(self) -> None:
         """Wait for what is being written."""
@@ -117,14 +120,26 @@ class Turns:
             record.conversation = recognized.name
             pool = self._pool(tenant, api.format)
             with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
-                try:
-                    wire = WireRequest(chat, api, body, recording=self._outage.watch)
-                except UnknownWindow as error:
-                    self._assume_window(error.model)
-                    wire = WireRequest(chat, api, body, window=ASSUMED_WINDOW, recording=self._outage.watch)
+                wire = self._request(chat, api, body)
                 record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, tenant, recognized.end), recognized
+
+    def _request(self, chat: Conversation, api: Api, body: RequestBody) -> WireRequest:
+        """Return the request with its view. For a model whose window is not known, one is assumed."""
+        model = body.value("model")
+        window = ASSUMED_WINDOW if isinstance(model, str | None) and model in self._unknown else None
+        try:
+            return WireRequest(chat, api, body, window=window, recording=self._outage.watch)
+        except UnknownWindow as error:
+            if isinstance(model, str | None) and len(self._unknown) < _MOST_WARNINGS:
+                self._unknown.add(model)  # Its next request is not prepared twice.
+            of_model = f" of model {error.model[:200]!r}" if error.model else ""
+            self._log_once(
+                f"Window{of_model} is not known. foveate assumes {ASSUMED_WINDOW:,} tokens, and fewer after the server "
+                "refuses a request as too long. To name the window, start the proxy with --window TOKENS."
+            )
+            return WireRequest(chat, api, body, window=ASSUMED_WINDOW, recording=self._outage.watch)
 
     def _pool(self, tenant: str, format: str) -> Conversations:
         with self._lock:
@@ -144,13 +159,6 @@ class Turns:
         record.reason = f"{type(error).__name__}: {error}"[:500]
         is_ours = not isinstance(error, FoveateError | ValueError | RecursionError)
         self._log_once(f"A request is sent without a view. {record.reason}", error if is_ours else None)
-
-    def _assume_window(self, model: str) -> None:
-        of_model = f" of model {model[:200]!r}" if model else ""
-        self._log_once(
-            f"Window{of_model} is not known. foveate assumes {ASSUMED_WINDOW:,} tokens, and fewer after the server "
-            "refuses a request as too long. To name the window, start the proxy with --window TOKENS."
-        )
 
     def _log_once(self, text: str, error: Exception | None = None) -> None:
         if text not in self._warned and len(self._warned) < _MOST_WARNINGS:
