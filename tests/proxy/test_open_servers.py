@@ -107,7 +107,8 @@ REFUSALS = {
                 "message": "This endpoint's maximum context length is 8192 tokens. However, you requested about 12512 "
                 "tokens (12000 of text input, 512 in the output).",
                 "code": 400,
-            }
+            },
+            "created_at": 1_764_000_000,
         },
     ),
 }
@@ -198,3 +199,26 @@ def test_a_refusal_of_the_smaller_request_ends_the_stream_with_it():
     ):
         status, _, body = split(ask(proxy.port, post("/v1/chat/completions", request(stream=True))))
     assert (status, body) == (200, b"data: " + other + b"\n\n")
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_an_expansion_needs_no_reason_at_the_end(stream: bool):
+    """The answer of a server that names no `finish_reason` lost its call of `expand`, and ended there."""
+    function = {"name": "expand", "arguments": '{"handle": "m3"}'}
+    message = {"role": "assistant", "content": None}
+    message |= {"tool_calls": [{"index": 0, "id": "e1", "type": "function", "function": function}]}
+    ends = {"delta": message} if stream else {"message": message}
+    answer = json.dumps({**PIECE, "choices": [{"index": 0, **ends, "finish_reason": None}]}).encode()
+    asks = streamed(b"data: " + answer + b"\n\ndata: [DONE]\n\n") if stream else whole(200, answer)
+    last = streamed(STREAM) if stream else whole(200, json.dumps(ANSWER).encode())
+
+    def serve(exchange: Exchange) -> None:
+        exchange.connection.sendall(last if b'"e1"' in exchange.body else asks)
+
+    with RawProvider(serve) as provider, running_proxy(provider.url, policy="keep-last-2") as proxy:
+        status, _, body = split(ask(proxy.port, post("/v1/chat/completions", request(6, stream=stream))))
+    assert (status, b"Log 7." in body, b"expand" in body) == (200, True, False)
+    assert len(provider.received) == 2
+    result = json.loads(provider.received[1].body)["messages"][-1]
+    assert (result["role"], result["tool_call_id"]) == ("tool", "e1")
+    assert "every request was answered" in result["content"]

@@ -15,7 +15,7 @@ from ..core.view import NO_WINDOW, Budget, Entry, View
 from ..errors import BadInput, Refused, UnknownWindow
 from ..ports import TokenCounter
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "is_too_long"]
 
 _TOO_LONG = re.compile(
     r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
@@ -135,7 +135,7 @@ class Limits:
         text = f"{error} {getattr(error, 'body', '')}"
         status = getattr(error, "status_code", None)
         prompt, limit, answer = _numbers_in(text)
-        if not _is_too_long(text, status) or 0 < limit <= answer:
+        if not is_too_long(text, status) or 0 < limit <= answer:
             raise error
         if self._refusals == len(_SHARES):
             self._refusals = 0
@@ -179,7 +179,8 @@ def _unmeasured_tokens(entries: Sequence[Entry]) -> int:
     return tokens
 
 
-def _is_too_long(text: str, status: object) -> bool:
+def is_too_long(text: str, status: object) -> bool:
+    """Return whether an error with this text and HTTP status refuses a prompt as too long."""
     if status == 413:
         return True
     if status == 429:  # A rate limit: only a single request above it gets through when it is smaller.

@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from ..conversation.limits import is_too_long
 from ..core.message_keys import message_key
 from ..core.stamps import Usage
 from ..errors import FoveateError
@@ -122,13 +123,14 @@ class SdkRequest:
 
     def refused(self, status: int, content: bytes) -> bool:
         """Return whether the request was too long for the provider, and is smaller now."""
-        if status not in LENGTH_STATUSES:
+        error = ApiError(status, content)
+        if status not in LENGTH_STATUSES or not is_too_long(str(error), status):
             return False
         with self._chat._agent.lock:
             try:
                 if not self.is_newest:
                     self._prompt()
-                self.betas, self.body = self._written(self._chat.retry_smaller(ApiError(status, content)))
+                self.betas, self.body = self._written(self._chat.retry_smaller(error))
             except (ApiError, FoveateError):
                 return False
         return True

@@ -17,7 +17,7 @@ import msgspec
 from ..errors import FoveateError
 from ..formats import gather
 from ..ports import Gatherer
-from .events import Beginning, EventSplitter, StreamEvent, is_error
+from .events import Beginning, EventSplitter, StreamEvent, error_in
 
 __all__ = ["Answer", "IsOurs", "Splice"]
 
@@ -98,7 +98,8 @@ class Answer:
         self._gather()
         if self._gatherer is not None:
             try:
-                return self._gatherer.whole()
+                whole = self._gatherer.whole()
+                return self._gatherer.partial() if whole is None and self.asks_only_us else whole
             except FoveateError as error:
                 _log.warning("A streamed reply was not recorded: %s", error)
                 return None
@@ -113,7 +114,7 @@ class Answer:
         except (ValueError, RecursionError):
             reply = None
         self._reply = reply if isinstance(reply, dict) else None
-        self._error = content if is_error(reply) else b""
+        self._error = error_in(reply)
         if self._splice is None or self._reply is None:
             return content
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Beginning", "EventSplitter", "StreamEvent", "is_error", "write_event"]
+__all__ = ["Beginning", "EventSplitter", "StreamEvent", "error_in", "write_event"]
 
 _EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 _USUAL = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
@@ -88,7 +88,7 @@ class Beginning:
         self.is_over = False
         """Whether the first event is known, and is no error."""
         self.error = b""
-        """The data of the first event, if it reports an error; otherwise b"". All that follows it is held as well."""
+        """The error that the first event reports, in JSON; otherwise b"". All that follows it is held as well."""
 
     def feed(self, piece: bytes) -> bytes:
         """Return the bytes that do not wait any longer."""
@@ -101,8 +101,8 @@ class Beginning:
         if (end := _EVENT_END.search(self._held)) is None:
             return shown
         event = _event(self._held[: end.end()])
-        if is_error(event.data) or event.name == "error":
-            self.error = event.content
+        self.error = error_in(event.data) or (event.content if event.name == "error" else b"")
+        if self.error:
             return shown
         return shown + self.rest()
 
@@ -112,9 +112,13 @@ class Beginning:
         return held
 
 
-def is_error(answer: object) -> bool:
-    """Return whether the data of an answer, or of an event, is an error and no reply."""
-    return isinstance(answer, dict) and bool(answer.get("error")) and not answer.get("choices")
+def error_in(answer: object) -> bytes:
+    """Return the error, in JSON, in the data of an answer or an event that has one and no reply; otherwise b"".
+
+    Other numbers in the answer, such as its time, say nothing of the error.
+    """
+    error = answer.get("error") if isinstance(answer, dict) and not answer.get("choices") else None
+    return msgspec.json.encode({"error": error}) if error else b""
 
 
 def write_event(data: dict[str, Any], name: str = "") -> bytes:

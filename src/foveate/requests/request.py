@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, NamedTuple
 
 from ..conversation import Conversation
+from ..conversation.limits import is_too_long
 from ..core.messages import Message
 from ..core.stamps import Usage
 from ..core.view import View
@@ -179,11 +180,12 @@ class WireRequest:
 
     def refused(self, status: int, content: bytes) -> bool:
         """Return whether the provider refused the request as too long, and `content` is smaller now."""
-        if status not in LENGTH_STATUSES:
+        error = ApiError(status, content)
+        if status not in LENGTH_STATUSES or not is_too_long(str(error), status):
             return False
         try:
             with self._resumed():
-                self.chat.retry_smaller(ApiError(status, content))
+                self.chat.retry_smaller(error)
                 self.view = self.chat.view
                 self._write()
         except (ApiError, FoveateError):

@@ -71,6 +71,8 @@ class ChatSplice:
         """See `Splice`."""
         if event.is_done:
             self._has_done = True
+            if self._end is None:  # Some servers name no reason.
+                self.asks_only_us = self._asks_only_us("stop")
             return b"" if self.asks_only_us else self._ending() + event.raw
         if self._head and not self.is_changed and _READ.search(event.content) is None:
             return event.raw  # Most events are such.
@@ -150,7 +152,7 @@ class ChatSplice:
     def close(self) -> bytes:
         """See `Splice`."""
         if self._end is None:
-            return b""
+            return _DONE if self.asks_only_us else b""
         if self.asks_only_us:
             self._end["choices"][0]["finish_reason"] = "stop"
         return self._ending() + (_DONE if self._has_done else b"")
@@ -180,7 +182,7 @@ class ChatSplice:
         self._message = {**self._message, **message, **({"tool_calls": shown} if shown else {})}
         self._head = self._head or {key: reply[key] for key in _SAME if key in reply}
         self._whole = reply
-        self.asks_only_us = self._asks_only_us(choice.get("finish_reason"))
+        self.asks_only_us = self._asks_only_us(choice.get("finish_reason") or "stop")
 
     def joined(self) -> dict[str, Any]:
         """See `Splice`."""
