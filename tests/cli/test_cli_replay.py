@@ -26,7 +26,8 @@ def test_replay_prints_table_chart_and_sentences(run, recording):
     assert lines[4].split()[0] == "keep-last-1"
     assert "Tokens per call" in out
     assert lines[-2:] == [
-        "`keep-last-1` costs least: 82 % of the cost of sending everything, 82 % counting what must be fetched back.",
+        "`keep-last-1` costs least, counting what must be fetched back: 82 % of the cost of sending everything, 82 % "
+        "without it.",
         "Every view is legal, and no message is lost.",
     ]
 

@@ -37,11 +37,19 @@ def test_closing_sentence_names_failures():
 def test_comparison_names_the_cheapest_policy_and_its_money():
     dear, cheap = row(cost_all_in=0.9), row(policy="balanced", cost_ratio=0.5, cost_all_in=0.6)
     assert comparison_sentence([dear, cheap]) == (
-        "`balanced` costs least: 50 % of the cost of sending everything, 60 % counting what must be fetched back."
+        "`balanced` costs least, counting what must be fetched back: 60 % of the cost of sending everything, 50 % "
+        "without it."
     )
     priced = replace(cheap, money=0.471, money_unmanaged=1.43)
-    assert "sending everything ($0.471 of $1.43), 60 %" in comparison_sentence([dear, priced])
+    assert comparison_sentence([dear, priced]).endswith("50 % without it ($0.471 of $1.43).")
     assert comparison_sentence([dear]) == ""
+
+
+def test_comparison_says_that_no_policy_saves_anything():
+    nothing = row(policy="none", cost_ratio=1.0, cost_all_in=1.0)
+    assert comparison_sentence([nothing, row(cost_ratio=0.8, cost_all_in=1.2)]) == (
+        "No policy costs less than sending everything, counting what must be fetched back."
+    )
 
 
 def outgrown(name="a", window=500, whole=(400, 501, 900), edits=()):

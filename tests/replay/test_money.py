@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
-from foveate.replay.run import dollars
+from foveate.policies import compact_on_overflow
+from foveate.replay.recordings.recording import RecordedMessage, Recording
+from foveate.replay.run import dollars, replay
+from foveate.testing import agent_run
 
 
 def test_cached_tokens_are_read_at_their_price_and_the_rest_is_written():
@@ -21,6 +24,16 @@ def test_cached_tokens_are_read_at_their_price_and_the_rest_is_written():
 def test_cache_writes_without_a_price_are_charged_as_input():
     pytest.importorskip("genai_prices")
     assert dollars("gpt-4o", [(1_000, 0)]) / dollars("gpt-4o", [(1_000, 1_000)]) == pytest.approx(2)
+
+
+def test_money_of_a_policy_includes_its_summaries():
+    """Their input is written, their output costs five times as much. The relative cost includes both, too."""
+    pytest.importorskip("genai_prices")
+    recorded = [RecordedMessage(message, 0) for message in agent_run(40, seed=5)]
+    recording = Recording("a.jsonl", "chat", tuple(recorded), model="claude-opus-4-5")
+    row = replay(recording, policy=(compact_on_overflow(keep_recent=0.25),), window=8_000).row
+    assert row.model_calls > 0
+    assert row.money / row.money_unmanaged == pytest.approx(row.cost_ratio)
 
 
 @pytest.mark.parametrize("model", ["", "no-such-model-anywhere"])

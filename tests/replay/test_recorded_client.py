@@ -72,14 +72,28 @@ def row_with(**changes: object) -> Row:
 def test_thirty_days_are_priced_at_the_rate_of_the_recordings() -> None:
     row = row_with(policy="prune", money=2.0, money_unmanaged=5.0, began=0, ended=10 * 86_400_000)
     assert month_sentence(row) == (
-        "Thirty days at the rate of these 10.0 days: $6.00 of input with `prune`, $15.00 without."
+        "Thirty days at the rate of these 10.0 days, without the model's answers: $6.00 with `prune`, $15.00 if "
+        "everything is sent."
     )
     short = structs.replace(row, ended=60_000, money_recorded=3.0)
     assert month_sentence(short) == (
-        "Thirty days at the rate of a day like this one: $60.00 of input with `prune`, $150.00 without, $90.00 as the "
-        "client did it."
+        "Thirty days at the rate of a day like this one, without the model's answers: $60.00 with `prune`, $150.00 if "
+        "everything is sent, $90.00 as the client did it."
     )
-    assert month_sentence(structs.replace(row, money=None)) == month_sentence(structs.replace(row, began=None)) == ""
+    for nothing in ({"money": None}, {"began": None}, {"money": 5.0}):
+        assert month_sentence(structs.replace(row, **nothing)) == ""
+
+
+def test_a_session_without_an_answer_hides_no_figure_of_the_others() -> None:
+    """It names no model, so that its price is not known."""
+    known = row_with(model="gpt-5", money=2.0, money_unmanaged=5.0, began=0, ended=9)
+    empty = replay([LONG], policy="none", window=200_000, provider="anthropic").row
+    total = sum_rows([known, empty])
+    assert (total.model, total.window, total.provider) == (known.model, known.window, known.provider)
+    assert (total.money, total.money_unmanaged, total.began, total.ended) == (2.0, 5.0, 0, 9)
+    unknown = structs.replace(known, money=None, began=None, ended=None)
+    total = sum_rows([known, unknown])
+    assert (total.money, total.money_unmanaged, total.began, total.ended) == (None, 10.0, None, None)
 
 
 def test_a_policy_that_saved_nothing_says_why() -> None:
@@ -102,6 +116,10 @@ def test_several_recordings_have_a_line_each_and_an_outcome() -> None:
         "`none`: of 3 recordings 1 cost less than sending everything, 1 the same, 1 more."
     )
     assert outcome_sentence(rows[:1]) == ""
+    empty = structs.replace(first, calls=0, cost=0.0, cost_unmanaged=0.0)
+    assert outcome_sentence([first, empty]).endswith(
+        "1 cost less than sending everything, 0 the same, 0 more; 1 had no model call."
+    )
     titles, lines = transcript_table(rows)
     assert titles[-1] == "none (all-in)"
     assert [(line[0], line[-1]) for line in lines] == [

@@ -153,7 +153,7 @@ def _common_prices(corpus: Corpus) -> Prices | None:
     """Return the relative prices that all recordings have in common, or None."""
     from ..models.known import prices_of_model
 
-    found = {prices_of_model(row.model) for row in corpus.rows}
+    found = {prices_of_model(row.model) for row in corpus.rows if row.calls}
     return found.pop() if len(found) == 1 else None
 
 

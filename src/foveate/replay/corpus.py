@@ -134,10 +134,12 @@ def sum_rows(rows: Sequence[Row]) -> Row:
 
     Counts and costs are summed, and ratios are ratios of the sums. Shares are weighted by their totals, and the peak is
     the maximum. The median time of a turn is the mean of the medians, weighted by calls; the 99th percentile is the
-    largest. Money is known only if it is known for every row.
+    largest. Money and times are known only if they are known for every transcript with a call.
     """
     if not rows:
         raise BadSetting("There are no rows to add up. Name at least one recording.")
+    # A session without an answer names no model, and costs nothing.
+    called = [row for row in rows if row.calls] or rows
 
     def sum_of(field: str) -> Any:
         return sum([getattr(row, field) for row in rows])
@@ -146,17 +148,22 @@ def sum_rows(rows: Sequence[Row]) -> Row:
         return share(sum([(getattr(row, field) or 0) * getattr(row, weight) for row in rows]), sum_of(weight))
 
     def common(field: str) -> Any:
-        values = {getattr(row, field) for row in rows}
+        values = {getattr(row, field) for row in called}
         return values.pop() if len(values) == 1 else type(getattr(rows[0], field))()
 
+    def known(field: str) -> list[Any]:
+        """Return the values of the transcripts with a call; an empty list if one of them is not known."""
+        values = [getattr(row, field) for row in called]
+        return [] if None in values else values
+
     def money(field: str) -> float | None:
-        return None if any(getattr(row, field) is None for row in rows) else sum_of(field)
+        return sum(known(field)) if known(field) else None
 
     def recorded(field: str, otherwise: str) -> float | None:
         """Sum what the clients did: a client that did not compact sent everything."""
-        if all(row.compactions == 0 for row in rows):
+        if all(row.compactions == 0 for row in called):
             return None
-        values = [getattr(row, field if row.compactions else otherwise) for row in rows]
+        values = [getattr(row, field if row.compactions else otherwise) for row in called]
         return None if None in values else sum(values)
 
     kept_apart: dict[str, int] = {}
@@ -179,8 +186,8 @@ def sum_rows(rows: Sequence[Row]) -> Row:
         kept_apart=kept_apart,
         cost_recorded=recorded("cost_recorded", "cost_unmanaged"),
         money_recorded=recorded("money_recorded", "money_unmanaged"),
-        began=min((row.began for row in rows if row.began is not None), default=None),
-        ended=max((row.ended for row in rows if row.ended is not None), default=None),
+        began=min(known("began"), default=None),
+        ended=max(known("ended"), default=None),
         **figures,
     )
 

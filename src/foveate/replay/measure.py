@@ -171,7 +171,8 @@ class RecordedRequests:
 
     def __init__(self) -> None:
         self._tokens = self._sent = self._prompt = 0
-        self._written = 0  # tokens of summaries
+        self.written = 0
+        """Tokens of all summaries."""
         self._in_summary = False
         self.requests: list[tuple[int, int]] = []
         """Tokens and cached tokens of each request."""
@@ -183,7 +184,7 @@ class RecordedRequests:
         """Add the next message. `is_summary`: the summary of a compaction, or a further message of it."""
         size = tokens_of(message)
         if is_summary:
-            self._written += size
+            self.written += size
         if is_summary and not self._in_summary:
             self.compactions += 1
             if message.role != "assistant":  # A summary of the assistant answers a recorded request.
@@ -203,7 +204,7 @@ class RecordedRequests:
     def cost(self, prices: Prices) -> float:
         """Return the cost of all requests and summaries, in tokens of base input price."""
         input_cost = sum([prices.read * cached + prices.write * (tokens - cached) for tokens, cached in self.requests])
-        return input_cost + prices.output * self._written
+        return input_cost + prices.output * self.written
 
 
 def share(part: float, whole: float) -> float | None:

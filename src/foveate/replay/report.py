@@ -89,10 +89,12 @@ def comparison_sentence(rows: Sequence[Row]) -> str:
     if len(rows) < 2 or not any(row.cost_unmanaged for row in rows):
         return ""
     best = min(rows, key=lambda row: row.cost_all_in)
+    if best.cost_all_in > 1 - 1e-9:
+        return "No policy costs less than sending everything, counting what must be fetched back."
     money = f" ({dollars(best.money)} of {dollars(best.money_unmanaged)})" if best.money_unmanaged else ""
     return (
-        f"`{best.policy}` costs least: {percent(best.cost_ratio)} of the cost of sending everything{money}, "
-        f"{percent(best.cost_all_in)} counting what must be fetched back."
+        f"`{best.policy}` costs least, counting what must be fetched back: {percent(best.cost_all_in)} of the cost of "
+        f"sending everything, {percent(best.cost_ratio)} without it{money}."
     )
 
 
@@ -173,17 +175,22 @@ _DAY = 86_400_000
 
 
 def month_sentence(row: Row) -> str:
-    """Return what 30 days like the recordings cost in input tokens, with the policy and without; "" without prices.
+    """Return what 30 days like the recordings cost, with the policy and if everything is sent.
 
-    Recordings of less than a day count as one day.
+    Recordings of less than a day count as one day. Returns "" without prices or times, and if both cost the same.
     """
     if row.money is None or row.money_unmanaged is None or row.began is None or row.ended is None:
+        return ""
+    if row.money == row.money_unmanaged:
         return ""
     days = max(1.0, (row.ended - row.began) / _DAY)
     with_policy, without = (dollars(amount * 30 / days) for amount in (row.money, row.money_unmanaged))
     own = "" if row.money_recorded is None else f", {dollars(row.money_recorded * 30 / days)} as the client did it"
     span = "a day like this one" if days == 1 else f"these {days:.1f} days"
-    return f"Thirty days at the rate of {span}: {with_policy} of input with `{row.policy}`, {without} without{own}."
+    return (
+        f"Thirty days at the rate of {span}, without the model's answers: {with_policy} with `{row.policy}`, "
+        f"{without} if everything is sent{own}."
+    )
 
 
 def outcome_sentence(rows: Sequence[Row]) -> str:
@@ -192,10 +199,12 @@ def outcome_sentence(rows: Sequence[Row]) -> str:
         return ""
     cheaper = sum(row.cost < 0.995 * row.cost_unmanaged for row in rows)
     dearer = sum(row.cost > 1.005 * row.cost_unmanaged for row in rows)
-    same = len(rows) - cheaper - dearer
+    idle = sum(not row.calls for row in rows)
+    same = len(rows) - cheaper - dearer - idle
+    no_call = f"; {count(idle)} had no model call" if idle else ""
     return (
         f"`{rows[0].policy}`: of {count(len(rows))} recordings {count(cheaper)} cost less than sending everything, "
-        f"{count(same)} the same, {count(dearer)} more."
+        f"{count(same)} the same, {count(dearer)} more{no_call}."
     )
 
 

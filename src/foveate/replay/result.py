@@ -118,7 +118,7 @@ class Row(Struct, frozen=True):
     expansions: int
     """Fetches of content that a call used and could no longer read."""
     edits: int
-    """Edits of all plans."""
+    """Calls before which the view changed. Each change has one or more edits."""
     prefix_rewrites: int
     """Requests whose beginning changed, so that the provider's cache missed."""
     references: int
@@ -154,7 +154,7 @@ class Row(Struct, frozen=True):
     model: str = ""
     """The model that the recording names; "" if none."""
     money: float | None = None
-    """US dollars, if the model's prices are known."""
+    """US dollars with the summaries, if the model's prices are known. The model's answers are not counted."""
     money_unmanaged: float | None = None
     """The price of sending everything, in US dollars; None if unknown."""
     kept_apart: dict[str, int] = {}
@@ -164,7 +164,7 @@ class Row(Struct, frozen=True):
     cost_recorded: float | None = None
     """The cost of the client's own requests, with its compactions; None if it made none."""
     money_recorded: float | None = None
-    """The same in US dollars, without the output of the compactions."""
+    """The same in US dollars."""
     began: int | None = None
     """The time of the first message in milliseconds since 1970, if recorded."""
     ended: int | None = None
@@ -237,7 +237,12 @@ COLUMNS = (
         "stays. So a policy gains nothing by hiding content that is needed later.",
     ),
     Column(
-        "money", lambda row: dollars(row.money), _COSTS, "money", "The cost in US dollars, at the model's list prices."
+        "money",
+        lambda row: dollars(row.money),
+        _COSTS,
+        "money",
+        "The cost in US dollars, at the model's list prices. The model's answers are not counted: they are the same "
+        "under every policy.",
     ),
     Column(
         "unmanaged",

@@ -86,17 +86,20 @@ def _message_ids(edit: Edit) -> list[str]:
     return [ends_of(place)[0] for place in places]
 
 
-def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
+def dollars(model: str, requests: Iterable[tuple[int, int]], *, written: int = 0) -> float | None:
     """Return the cost of requests, given as (tokens, cached tokens), at this model's current prices in US dollars.
 
+    `written` are tokens of output, such as those of summaries. The model's answers are not priced, because they are the
+    same under every policy.
+
     Returns None if the model has no name or no known price, or `genai-prices` is not installed (`pip install
-    "foveate[prices]"`). Only input is priced, because the answers are the same under every policy. A model without a
-    price for cache writes pays the price of input for them.
+    "foveate[prices]"`). A model without a price for cache writes pays the price of input for them.
     """
     cost = cost_of(model) if model else None
     if cost is None:
         return None
-    return sum([cost(Usage(0, cached, tokens - cached, 0)) or 0.0 for tokens, cached in requests], 0.0)
+    usages = [Usage(0, cached, tokens - cached, 0) for tokens, cached in requests]
+    return sum([cost(usage) or 0.0 for usage in (*usages, Usage(0, 0, 0, written))], 0.0)
 
 
 _REFUSALS = 5
@@ -299,6 +302,11 @@ class _Run:
         cost, whole = sum([call.cost for call in calls]), sum(unmanaged_costs)
         times = [call.milliseconds for call in calls]
         lookup = self._lookup
+        billed = [(call.tokens, call.cached) for call in calls]
+        written = 0
+        if self._summarizer:
+            billed += self._summarizer.requests
+            written = self._summarizer.written
         row = Row(
             transcript=transcript,
             policy=policy,
@@ -329,12 +337,16 @@ class _Run:
             window=window,
             provider=self._provider,
             model=model,
-            money=dollars(model, [(call.tokens, call.cached) for call in calls]),
+            money=dollars(model, billed, written=written),
             money_unmanaged=dollars(model, self._unmanaged.requests),
             kept_apart=dict(notes),
             compactions=self._recorded.compactions,
             cost_recorded=self._recorded.cost(self._prices) if self._recorded.compactions else None,
-            money_recorded=dollars(model, self._recorded.requests) if self._recorded.compactions else None,
+            money_recorded=(
+                dollars(model, self._recorded.requests, written=self._recorded.written)
+                if self._recorded.compactions
+                else None
+            ),
             began=min(self._times, default=None),
             ended=max(self._times, default=None),
         )

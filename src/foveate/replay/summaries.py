@@ -22,26 +22,32 @@ class BilledSummarizer:
     def __init__(self, summarizer: Summarizer, prices: Prices) -> None:
         self._summarizer = summarizer
         self._prices = prices
-        self._due = 0.0
+        self._pending: list[tuple[int, int]] = []  # tokens read and written, of each summary that is not billed yet
         self.name = getattr(summarizer, "name", "")
         self.needs_no_model = getattr(summarizer, "needs_no_model", False)
         self.calls = 0
         """The number of summaries requested."""
+        self.requests: list[tuple[int, int]] = []
+        """Tokens and cached tokens of the request for each summary that is billed."""
+        self.written = 0
+        """Tokens of the summaries that are billed."""
 
     def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
         """Return the summary. Its input is billed as not cached, its output as output."""
         self.calls += 1
         read = sum(tokens_of(message) for message in request.messages) + estimate(request.previous)
-        self._due += self._prices.write * read
+        self._pending.append((read, 0))
         text = self._summarizer(request)
         written = text.text if isinstance(text, Summary) else text
-        self._due += self._prices.output * estimate(written if isinstance(written, str) else "")
+        self._pending[-1] = read, estimate(written if isinstance(written, str) else "")
         return text
 
     def due(self) -> float:
-        """Return the cost since the last call of this method, in tokens of base input price."""
-        due, self._due = self._due, 0.0
-        return due
+        """Bill the summaries since the last call of this method. Returns their cost, in tokens of base input price."""
+        pending, self._pending = self._pending, []
+        self.requests += [(read, 0) for read, _ in pending]
+        self.written += sum(written for _, written in pending)
+        return sum([self._prices.write * read + self._prices.output * written for read, written in pending], 0.0)
 
 
 class ImmediateCall:
