@@ -6,6 +6,7 @@ import json
 import shlex
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from recordings import write
@@ -13,6 +14,9 @@ from recordings import write
 import foveate
 from foveate.counters import counter_for
 from foveate.policies import DEFAULT_PRESET
+from foveate.replay.corpus import replay_files
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_show_prints_every_message_of_the_last_view(run, recording):
@@ -35,6 +39,25 @@ def test_show_prints_every_message_of_the_last_view(run, recording):
     assert "  │ … 193 more lines, --full shows all" in lines
     assert "16 messages in the view" in lines[-2]
     assert lines[-2].endswith("of the window of 200,000")
+
+
+def test_show_replays_for_the_model_of_the_recording_as_replay_does(run, tmp_path):
+    """Window, provider and prices decide when a policy acts. Otherwise the two commands show different views."""
+    path = tmp_path / "named.json"
+    path.write_text(json.dumps({"model": "gpt-5-mini", "messages": [{"role": "user", "content": "Hi."}]}))
+    assert run("show", path)[1].splitlines()[-2].endswith("of the window of 272,000")
+    assert run("show", path, "--window", 9_000)[1].splitlines()[-2].endswith("of the window of 9,000")
+
+
+def test_show_has_the_tokens_that_replay_reports(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("foveate.open.parts.counter_for", counter_for)
+    path = tmp_path / "named.json"
+    demo = ROOT / "examples" / "data" / "demo.jsonl"
+    messages = [json.loads(line) for line in demo.read_text(encoding="utf-8").splitlines()[:20]]
+    path.write_text(json.dumps({"model": "gpt-5-mini", "messages": messages}))
+    (replayed,) = replay_files([path], policies=["keep-last-1"], window=8_000, provider=None, prices=None).replayed
+    lines = run("show", path, "--policy", "keep-last-1", "--window", 8_000, "--json")[1].splitlines()
+    assert sum(json.loads(line)["tokens"] for line in lines) == replayed.calls[-1].tokens
 
 
 def test_full_shows_complete_messages(run, recording):

@@ -29,7 +29,7 @@ def show(
     turn: int | None = None,
     policy: str | None = None,
     window: int | None = None,
-    provider: Provider = "anthropic",
+    provider: Provider | None = None,
     receipts: bool = False,
     tenant: str | None = None,
     full: bool = False,
@@ -52,9 +52,10 @@ def show(
     policy
         For a recording: the policy of the replay (default: from the settings, else balanced).
     window
-        For a recording: the model's window in tokens (default: 200000).
+        For a recording: the model's window in tokens (default: that of the recording's model, else 200000).
     provider
-        The format and rules: anthropic (default), openai, openai_responses or gemini.
+        The format and rules: anthropic, openai, openai_responses or gemini (default: for a recording as recorded, else
+        anthropic).
     receipts
         List what each plan and each edit changed instead, such as checkpoints, with their summaries.
     tenant
@@ -74,14 +75,14 @@ def show(
         tenant = settings_of()["tenant"] if tenant is None else tenant
         if name is None:
             return _list(url, file, tenant, as_json)
-        with _stored(url, file, name, provider, tenant) as chat:
+        with _stored(url, file, name, provider or "anthropic", tenant) as chat:
             _show(chat, name, turn, receipts, full, as_json)
         return 0
     if name is not None:
         raise BadSetting(f"{file} is a recording, not a store. It holds one conversation, and takes no name.")
     _refuse("stores, and {} is a recording", file, tenant=tenant)
     (policy,) = policies_of(policy, None)
-    with _replayed(Path(file), policy, 200_000 if window is None else window, provider, reader, lenient) as chat:
+    with _replayed(Path(file), policy, window, provider, reader, lenient) as chat:
         _show(chat, f"{Path(file).name} under {policy}", turn, receipts, full, as_json)
     return 0
 
@@ -165,19 +166,23 @@ def _model(chat: Conversation) -> str:
 
 @contextmanager
 def _replayed(
-    file: Path, policy: str, window: int, provider: Provider, reader: str | None, lenient: bool
+    file: Path, policy: str, window: int | None, provider: Provider | None, reader: str | None, lenient: bool
 ) -> Iterator[Conversation]:
     from ..open import Options, open_conversation, open_store
+    from ..replay.corpus import settings_of_recording
     from ..replay.recordings import read_recording
     from ..replay.run import replay
 
-    if window < 1:
+    if window is not None and window < 1:
         raise BadSetting(f"--window must be a whole number above 0, not {window}.")
     recording = read_recording(file, lenient=lenient, format=reader)
+    own_window, own_format, prices = settings_of_recording(recording)
+    size, rules = window or own_window, provider or own_format
     with closing(open_store("memory:")) as store:
-        replay(recording, policy=policy, window=window, provider=provider, store=store, name="shown")
+        replay(recording, policy=policy, window=size, provider=rules, prices=prices, store=store, name="shown")
+        options = Options(tenant="", counter="characters")  # As in the replay.
         yield open_conversation(
-            "shown", store=store, format=provider, policy="off", window=window, expand=True, options=Options(tenant="")
+            "shown", store=store, format=rules, policy="off", window=size, expand=True, options=options
         )
 
 
