@@ -165,3 +165,10 @@ def test_check_reads_raw_recordings(run, transcripts):
         assert err == ""
         assert code == (0 if facts["legal"] else 1)
         assert all(1 <= one["message"] <= facts["messages"] for one in facts["findings"])
+
+
+def test_check_says_that_no_copy_helps_a_lone_system_prompt(run, tmp_path):
+    path = write(tmp_path / "alone.jsonl", [{"role": "system", "content": "You mend programs."}])
+    code, out, _ = run("check", path, "--provider", "anthropic")
+    assert code == 1
+    assert "foveate repair cannot help: the provider wants a message with content that is no system prompt." in out

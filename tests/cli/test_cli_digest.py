@@ -36,6 +36,7 @@ def test_digest_prints_figures_by_kind_and_in_total(run, session):
     assert total[1] == "2"  # Results of 800 characters or less do not count.
     assert total[5] == "2"
     listings = next(row for row in rows if row[:1] == ["listing"])
+    assert "kept: the share of them in the digest." in out
     assert listings[1] == "1"
     assert 0 < float(total[3].rstrip("%")) <= float(total[4].rstrip("%")) <= 25
 
@@ -92,7 +93,14 @@ def test_digest_refuses_wrong_arguments(run, tmp_path, session):
 def test_digest_continues_after_a_damaged_recording(run, session, tmp_path):
     damaged = tmp_path / "damaged.jsonl"
     damaged.write_text("{not json\n")
-    code, out, err = run("digest", damaged, session)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("Not a recording.\n")
+    code, out, err = run("digest", damaged, notes, session)
     assert code == 2
     assert "all" in out
     assert "damaged.jsonl" in err
+    assert "notes.txt" in err
+
+
+def test_digest_reads_the_recordings_of_a_folder(run, session):
+    assert run("digest", session.parent) == run("digest", session)

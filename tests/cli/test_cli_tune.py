@@ -22,12 +22,13 @@ def files(tmp_path_factory):
 
 def test_tune_prints_the_changes_and_writes_preset_and_report(run, files, tmp_path):
     place, report = tmp_path / "mine.toml", tmp_path / "report.html"
-    code, out, err = run("tune", *files, *OPTIONS, "--write", place, "--html", report)
+    code, out, err = run("tune", files[0].parent, *OPTIONS, "--write", place, "--html", report)
     assert (code, err) == (0, "")
     assert out.splitlines()[0].startswith("policy keep-last-5  4 recordings, window 32,000, 2 parameters, ")
     assert "filter.keep" in out
     assert "Cross-check: on recordings that the search did not see, its settings cost" in out
     assert f"The preset is in {place}." in out
+    assert f"foveate replay FILE --policy {place}" in out
     assert load_preset(str(place)).layer[("filter", "keep")].value >= 7
     page = report.read_text("utf-8")
     assert "clairvoyant limit" in page
@@ -104,6 +105,7 @@ def test_tune_prints_one_json_object(run, files):
         (["a", "b", "c", "d", "--policy", "none"], "'none' has no parameters to search"),
         (["a", "b", "c", "d", "--jobs", "0"], "--window and --jobs must be whole numbers above 0."),
         (["a", "b", "c", "d"], "Name more recordings. a: there is no such file."),
+        (["."], "holds no recording. Name a file"),
     ],
 )
 def test_wrong_input_is_refused_in_a_sentence(run, arguments, text, tmp_path, monkeypatch):

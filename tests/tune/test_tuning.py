@@ -246,5 +246,15 @@ def test_wrong_arguments_are_refused_in_a_sentence(corpus, change, text):
 def test_too_few_readable_recordings_are_refused_with_the_reason(corpus, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("{")
-    with pytest.raises(BadSetting, match=r"Only 3 of 4 recordings can be used.*bad\.jsonl"):
+    with pytest.raises(BadSetting, match=r"Only 3 of 4 recordings can be used.*bad\.jsonl") as refusal:
         tune([*corpus[:3], bad], policy="prune", jobs=1)
+    assert str(refusal.value).count("bad.jsonl") == 1
+
+
+def test_a_short_time_still_finds_four_readable_recordings(corpus, tmp_path):
+    """Whichever four the seed begins with, the unreadable ones among them do not count."""
+    bad = [tmp_path / f"bad{number}.jsonl" for number in range(3)]
+    for path in bad:
+        path.write_text("{")
+    result = tune([*corpus[:4], *bad], policy="prune", minutes=1, clock=iter(range(0, 10**9, 60)).__next__, jobs=1)
+    assert (result.recordings, result.replays >= 4) == (4, True)

@@ -141,6 +141,7 @@ _REPAIRS = {
     "trailing": "removes the white space",
     "system": "moves the system prompt to the provider's place for it",
     "keys": "leaves out the key, which the provider does not know",
+    "messages": "cannot help: the provider wants a message with content that is no system prompt",
     "size": "cannot help: a request this large needs a policy (foveate replay)",
 }
 

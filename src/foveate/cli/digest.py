@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from ..errors import BadSetting, BadTranscript
+from ..errors import BadSetting, BadTranscript, UnknownFormat
 from .output import heading, print_table, progress, say
+from .recordings import named_recordings
 from .text import complain, write_json
 
 __all__ = ["digest"]
@@ -19,6 +21,12 @@ _TITLES = (
     "", "results", "characters", "size", "largest", "used later", "kept", "first characters", "head and tail",
 )  # fmt: skip
 
+_LEGEND = (
+    "size, largest: of the digests, as shares of their results of more than 800 characters. used later: identifiers "
+    "that a later call used and only one result had. kept: the share of them in the digest. first characters, head and "
+    "tail: the share in as many characters of the result itself."
+)
+"""The meaning of the columns, for a line under the table."""
 _LEAST_SHOWN = 200
 """Characters. A quarter of a short text would be less than the first line of its digest."""
 
@@ -41,7 +49,7 @@ def digest(
     Parameters
     ----------
     files
-        Recordings.
+        Recordings, or folders with recordings.
     show
         Print the digest of this text file instead; - for standard input.
     room
@@ -59,7 +67,8 @@ def digest(
         raise BadSetting("foveate digest needs recordings, or a text: foveate digest --show FILE.")
     if room is not None:
         raise BadSetting("--room needs --show. In a measurement, the length of each text sets the size of its digest.")
-    return _figures(files, as_json, lenient)
+    with named_recordings(files) as paths:
+        return _figures(paths, as_json, lenient)
 
 
 def _show(path: Path, room: int | None) -> int:
@@ -78,7 +87,7 @@ def _show(path: Path, room: int | None) -> int:
     return 0
 
 
-def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
+def _figures(files: Sequence[Path], as_json: bool, lenient: bool) -> int:
     from ..replay.digests import DigestFigures, figures_table, measure_digests, sum_figures
     from ..replay.recordings import read_recording
 
@@ -88,7 +97,7 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
         for number, file in enumerate(files, 1):
             try:
                 recording = read_recording(file, lenient=lenient)
-            except BadTranscript as error:
+            except (BadTranscript, UnknownFormat) as error:
                 failed.append(str(error))
                 continue
             by_file.append((str(file), measure_digests(row.message for row in recording.messages)))
@@ -107,6 +116,7 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
         heading("By kind of content")
         sums = [sum_figures((row for row in everything if row.name == kind), kind) for kind in kinds]
         print_table(_TITLES, figures_table([*sums, sum_figures(everything, "all")]))
+        say(_LEGEND, "dim")
     for message in failed:
         complain(f"foveate: {message}")
     return 2 if failed else 0

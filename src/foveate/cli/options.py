@@ -135,13 +135,16 @@ def settings_of(policy: str | None = None) -> Settings:
 
 
 def prices_of(text: str) -> Prices:
-    """Read prices such as `0.1,1.25`. Raises BadSetting unless they are two numbers of 0 or more."""
+    """Read prices such as `0.1,1.25`. Raises BadSetting unless they are numbers, and writing costs something."""
     try:
         read, write = (float(number) for number in text.split(","))
     except ValueError:
         read = write = -1.0
-    if not (0 <= read < float("inf") and 0 <= write < float("inf")):
-        raise BadSetting(f"--prices takes two numbers, for reading and for writing, such as 0.1,1.25; not {text!r}.")
+    if not (0 <= read < float("inf") and 0 < write < float("inf")):
+        raise BadSetting(
+            "--prices takes two numbers, 0 or more for reading and above 0 for writing, such as 0.1,1.25; "
+            f"not {text!r}."
+        )
     return Prices(read=read, write=write)
 
 

@@ -283,8 +283,7 @@ def _print_failures(failures: Sequence[Failure]) -> None:
 
 def _failure_text(failure: Failure) -> str:
     """Return the error, beginning with the file."""
-    under = f" ({failure.policy})" if failure.policy else ""
-    text = failure.error if failure.error.startswith(failure.path) else f"{failure.path}{under}: {failure.error}"
+    text = str(failure)
     return text.replace(failure.path, "stdin", 1) if failure.path.endswith("/stdin") else text
 
 

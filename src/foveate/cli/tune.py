@@ -12,7 +12,8 @@ from cyclopts import Parameter
 
 from ..errors import BadSetting
 from .files import check_report, folder_of, write_whole
-from .options import EngineOption, Provider, policies_of, prices_of
+from .options import EngineOption, Provider, command_line, policies_of, prices_of
+from .recordings import named_recordings
 from .text import complain, printable, write_json
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def tune(
     Parameters
     ----------
     files
-        Recordings, at least four; the formats are those of foveate replay.
+        Recordings, at least four, or folders with recordings; the formats are those of foveate replay.
     policy
         The preset, or a .toml file (default: from the settings, else balanced).
     window
@@ -91,9 +92,9 @@ def tune(
     from ..tune import tune as search
     from .output import time_bar
 
-    with time_bar("Tuning") as update:
+    with named_recordings(files) as paths, time_bar("Tuning") as update:
         tuned = search(
-            files,
+            paths,
             policy=names[0],
             window=window,
             provider=provider,
@@ -117,7 +118,7 @@ def tune(
     else:
         _show(tuned, write, html)
     for failure in tuned.failures:
-        complain(f"foveate: {failure.path}: {failure.error.removeprefix(f'{failure.path}: ')}")
+        complain(f"foveate: {failure}")
     return 0
 
 
@@ -162,7 +163,9 @@ def _show(tuned: Tuned, write: Path | None, html: Path | None) -> None:
         say()
         sys.stdout.write(encodable(printable(preset_text(tuned))))  # Not wrapped, so that it stays TOML.
     elif tuned.is_better:
-        say(f"The preset is in {write}. Use it with policy={str(write)!r}, or in foveate.toml.")
+        name = str(write)
+        use = command_line("replay", "FILE", "--policy", name)
+        say(f"The preset is in {write}. Use it with {use}, with policy={name!r} in Python, or in foveate.toml.")
     elif write is not None:
         say(f"{write} was not written.")
     if html is not None:

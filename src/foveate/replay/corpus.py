@@ -43,6 +43,11 @@ class Failure(Struct, frozen=True):
     unexpected: bool = False
     """Whether the reason is not the recording, its window or the store, but a bug of foveate or a killed process."""
 
+    def __str__(self) -> str:
+        """Return the reason, beginning with the file."""
+        under = f" ({self.policy})" if self.policy else ""
+        return self.error if self.error.startswith(self.path) else f"{self.path}{under}: {self.error}"
+
 
 class Corpus(Struct, frozen=True):
     """The result of replaying many recordings."""

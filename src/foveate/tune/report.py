@@ -44,7 +44,10 @@ def sentences(tuned: Tuned) -> list[str]:
             f"{saving_text(check.gain)} (standard error {share_text(check.error)}): less on "
             f"{plural(check.better, 'recording')}, more on {check.worse}."
         )
-    limit = f"Clairvoyant limit: {share_text(tuned.limit)}, with everything readable and no edit ever paid for."
+    limit = (
+        f"Clairvoyant limit: a policy that knows what later calls use would cost {share_text(tuned.limit)} of sending "
+        "everything."
+    )
     found.append(
         limit + (" Hardly anything is left to save." if tuned.best.all_in <= tuned.limit * _NEAR_LIMIT else "")
     )
@@ -56,7 +59,9 @@ def sentences(tuned: Tuned) -> list[str]:
     if tuned.ending == "interrupted":
         found.append(f"The search was stopped after {plural(tuned.rounds, 'round')}.")
     if tuned.left_out:
-        found.append(f"Left out for lack of time: {plural(tuned.left_out, 'recording')}.")
+        found.append(
+            f"Left out for lack of time: {plural(tuned.left_out, 'recording')}. More minutes use more of them."
+        )
     return found
 
 

@@ -199,9 +199,12 @@ class _Tuning:
         try:
             # The least number of recordings is measured in any case.
             self._watch.until = math.inf
-            self._trials.run([start], order[:LEAST_RECORDINGS])
+            begun = 0
+            while begun < len(order) and (missing := LEAST_RECORDINGS - self._usable(order[:begun])) > 0:
+                self._trials.run([start], order[begun : begun + missing])
+                begun += missing
             self._watch.until = _FOR_ALL
-            self._trials.run([start], order[LEAST_RECORDINGS:])
+            self._trials.run([start], order[begun:])
         except TimeIsUp:
             pass
         costs = {path: rows[0].cost_unmanaged for path in order if (rows := self._trials.rows(start, [path]))}
@@ -215,9 +218,7 @@ class _Tuning:
         self._paths = sorted((path for path in costs if costs[path]), key=lambda path: (-costs[path], path))
         if len(self._paths) < LEAST_RECORDINGS:
             failures = sorted(self._trials.failures, key=lambda failure: failure.path)
-            problems = "".join(
-                f" {failure.path}: {failure.error.removeprefix(f'{failure.path}: ')}" for failure in failures[:3]
-            )
+            problems = "".join(f" {failure}" for failure in failures[:3])
             raise BadSetting(
                 f"Only {len(self._paths)} of {len(self._files)} recordings can be used, and tuning needs at least "
                 f"{LEAST_RECORDINGS} with model calls. Name more recordings.{problems}"
@@ -229,6 +230,11 @@ class _Tuning:
             if least is None:
                 least = max(0.0, readable(self._trials.rows(start, half) or []) - _TOLERANCE)
             self._halves.append(Search(self._space, self._trials, half, least, Random(f"{self._seed} {number}")))
+
+    def _usable(self, paths: Iterable[str]) -> int:
+        """Return how many of these recordings have a model call and were replayed, each copy counted once."""
+        rows = {path: rows[0] for path in paths if (rows := self._trials.rows(self._space.start, [path]))}
+        return len({self._trials.tips[path] for path, row in rows.items() if row.cost_unmanaged})
 
     def _search(self) -> None:
         """Search both halves round by round. After each round, measure each half's best point on the other half."""
