@@ -79,7 +79,13 @@ def test_a_folder_stands_for_the_recordings_in_it(run, tmp_path):
     (tmp_path / "package.json").write_text('{"name": "x"}')
     code, out, err = run("replay", tmp_path, "--json", "--jobs", 1)
     assert (code, [json.loads(line)["transcript"] for line in out.splitlines()]) == (0, ["b.jsonl", "c.jsonl", "a"])
-    assert err == f"foveate: Left out 1 JSON file without a recording in {tmp_path}.\n"
+    assert err == f"foveate: Left out 1 JSON file without a recording in {tmp_path}: package.json\n"
+    for number in range(4):
+        (tmp_path / "deep" / f"b{number}.json").write_text("not JSON")
+    _, _, err = run("replay", tmp_path / "deep", "--json", "--jobs", 1)
+    assert err.endswith(
+        f"Left out 4 JSON files without a recording in {tmp_path / 'deep'}: b0.json, b1.json, b2.json, ...\n"
+    )
     (tmp_path / "empty").mkdir()
     code, _, err = run("replay", tmp_path / "empty")
     assert (code, "holds no recording. Name a file" in err) == (2, True)

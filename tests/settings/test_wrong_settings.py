@@ -18,6 +18,8 @@ with pytest.raises(BadSetting) as _refused:
     prune_tool_outputs(minimum=-1)
 REASON = str(_refused.value)
 
+POLICIES = "Pass the name of a preset or of a .toml file as text, a policy or a list of policies."
+
 
 # ---------------------------------------------------------------------------------------------------------------- names
 
@@ -203,8 +205,8 @@ def test_a_wrong_general_setting_is_refused(loaded, toml, expected):
     [
         ({"window": "5"}, "Keyword window= is '5'; allowed: a whole number of 1,000 or more."),
         ({"window": True}, "Keyword window= is true; allowed: a whole number of 1,000 or more."),
-        ({"policy": 5}, "policy is 5. Pass the name of a preset, a policy or a list of policies."),
-        ({"policy": ["prune", 5]}, "policy is [5]. Pass the name of a preset, a policy or a list of policies."),
+        ({"policy": 5}, f"policy is 5. {POLICIES}"),
+        ({"policy": ["prune", 5]}, f"policy is [5]. {POLICIES}"),
         (
             {"settings": {"prune": {"minimum": True}}},
             'Keyword settings["prune"]["minimum"] is true; allowed: a whole number.',

@@ -27,6 +27,8 @@ STDIN = "/dev/stdin"
 """The name of standard input. The parser of arguments takes `-` for an option, so `foveate` passes this instead."""
 _LISTED = 15
 """Sessions that the list shows."""
+_NAMED = 3
+"""Files without a recording that are named."""
 _SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst", ".traj")
 
 
@@ -50,24 +52,25 @@ def named_recordings(names: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _recordings_in(folder: Path) -> list[Path]:
-    """Return the recordings in a folder and all folders in it, and say how many other files of this kind it has."""
+    """Return the recordings in a folder and all folders in it, and name other files of this kind that it has."""
     from ..replay.recordings import sniff
 
     found: list[Path] = []
-    others = 0
+    others: list[str] = []
     for path in sorted(folder.rglob("*")):
         if not path.name.endswith(_SUFFIXES) or path.name.startswith("agent-") or not path.is_file():
             continue
         try:
             sniff(path)
         except (BadTranscript, UnknownFormat):
-            others += 1
+            others.append(str(path.relative_to(folder)))
         else:
             found.append(path)
     if not found:
         raise BadSetting(f"{folder} holds no recording. Name a file, or a folder with .json or .jsonl files.")
     if others:
-        complain(f"foveate: Left out {plural(others, 'JSON file')} without a recording in {folder}.")
+        names = ", ".join([*others[:_NAMED], *(["..."] if len(others) > _NAMED else [])])
+        complain(f"foveate: Left out {plural(len(others), 'JSON file')} without a recording in {folder}: {names}")
     return found
 
 

@@ -162,7 +162,10 @@ def check_policies(policy: object) -> tuple[Policy, ...]:
     """Return the argument `policy=`, one policy or a list, as a tuple. Raises BadSetting for any other value."""
     policies = (policy,) if callable(policy) else policy
     if not isinstance(policies, list | tuple) or not all(map(callable, policies)):
-        raise BadSetting(f"policy is {policy!r:.100}. Pass the name of a preset, a policy or a list of policies.")
+        raise BadSetting(
+            f"policy is {policy!r:.100}. Pass the name of a preset or of a .toml file as text, a policy or a list of "
+            "policies."
+        )
     return tuple(policies)
 
 
