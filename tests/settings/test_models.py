@@ -35,6 +35,19 @@ def test_a_model_chooses_prices_and_profile():
     assert open_conversation("c", model="claude-fable-5-1")._agent.profile.binds_reasoning
 
 
+@pytest.mark.parametrize(
+    ("model", "prices"),
+    [
+        ("claude-fable-5-2", Prices(read=0.025)),
+        ("claude-mythos-5-2", Prices(read=0.025)),
+        ("gpt-6.1-terra", Prices(read=0.05, write=1.25, output=5.0, cache_seconds=1800)),
+        ("gemini-4-argon", Prices(read=0.05, write=1.0, output=5.0)),
+    ],
+)
+def test_newer_models_of_a_family_have_their_own_prices(model, prices):
+    assert prices_of_model(model) == prices
+
+
 @pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "llama-4", "local:claude-like", ""])
 def test_the_format_of_an_unknown_model_is_the_default(model):
     assert format_of_model(model) is None

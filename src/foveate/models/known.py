@@ -21,6 +21,8 @@ _OWN = ("anthropic", "openai", "openai_responses", "gemini")
 
 _PRICES = {
     "claude-fable-5-1": Prices(read=0.025),
+    "claude-fable-5-2": Prices(read=0.025),
+    "claude-mythos-5-2": Prices(read=0.025),
     "claude-opus-5-5": Prices(read=0.05),
     "claude-sonnet-5-5": Prices(read=0.05),
     "gpt-": Prices(read=0.5, write=1.0, output=4.0),
@@ -28,10 +30,12 @@ _PRICES = {
     "gpt-5": Prices(read=0.1, write=1.0, output=8.0),
     "gpt-5.6": Prices(read=0.1, write=1.25, output=5.0, cache_seconds=1800),
     "gpt-6": Prices(read=0.1, write=1.25, output=5.0, cache_seconds=1800),
+    "gpt-6.1": Prices(read=0.05, write=1.25, output=5.0, cache_seconds=1800),
     "o1": Prices(read=0.5, write=1.0, output=4.0),
     "o3": Prices(read=0.25, write=1.0, output=4.0),
     "o4-": Prices(read=0.25, write=1.0, output=4.0),
     "gemini-": Prices(read=0.1, write=1.0, output=8.0),
+    "gemini-4": Prices(read=0.05, write=1.0, output=5.0),
     "grok-": Prices(read=0.25, write=1.0, output=5.0),
 }
 """Prefix of a model's name -> prices as multiples of its input price; the longest prefix counts."""
