@@ -15,6 +15,7 @@ pytest.importorskip("pydantic_ai.capabilities", reason="pydantic-ai is not insta
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pages import run_example, run_page
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry
@@ -53,7 +54,7 @@ from recorded import recorded_lists
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, marks, reader
 
 import foveate
-from foveate import Message, Reasoning, ToolCall
+from foveate import Message, Reasoning, Text, ToolCall, ToolResult
 from foveate.hosts.pydantic_ai import FoveateCapability
 from foveate.hosts.pydantic_ai_messages import messages_of, request_part, response_of
 from foveate.testing import CutReply, ScriptedModel, call, say
@@ -309,6 +310,25 @@ def test_own_cache_points_win():
         assert [marks(request.values) for request in server.received] == [1] * 4
 
 
+@pytest.mark.parametrize("api", ["anthropic", "openai"])
+def test_a_changed_instruction_outlives_a_compaction(api: str):
+    """The framework keeps the first instructions, and appends a part with the new ones to the history."""
+    model = ScriptedModel(lambda request: say("Yes. " * 400), api)
+    capability, history = FoveateCapability(window=4_000, policy="prune-and-compact"), []
+    with StubServer(model) as server:
+        agent = Agent(model_of(api, server.url), capabilities=[capability])
+
+        @agent.instructions(name="language", on_change="append")
+        def language() -> str:
+            return "Answer in French." if history else "Answer in German."
+
+        for number in range(8):
+            history = run(agent, f"Question {number}. " + "Why? " * 400, message_history=history).all_messages()
+        assert server.illegal == []
+    assert any(entry.kind == "summary" for entry in capability.conversation("t1").view)
+    assert ["Answer in French." in json.dumps(request) for request in model.requests] == [False] + [True] * 7
+
+
 def test_a_fault_sends_the_messages_as_they_are(full_disk: None):
     model = ScriptedModel(lambda request: say(ANSWER), "openai")
     with StubServer(model) as server, pytest.warns(RuntimeWarning, match="are sent as they are"):
@@ -381,6 +401,26 @@ def test_files_of_a_changed_prompt_keep_their_kind(text: str, files: list[Any]):
     back: Any = request_part(there)
     kinds = [str if isinstance(piece, TextContent) else type(piece) for piece in files]
     assert [type(piece) for piece in back.content] == [str, *kinds]
+
+
+def test_a_shortened_result_keeps_its_uploaded_files():
+    own = ToolReturnPart("read_log", ["A long text.", UploadedFile("file-1", "openai")], "c0")
+    (there,) = messages_of(ModelRequest([own]), "openai")
+    assert there.result is not None
+    short = replace(there.result, content=(Text("A text."), *there.result.content[1:]))
+    back = request_part(Message("tool", (short,)), own)
+    assert back.content == ["A text.", UploadedFile("file-1", "openai")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [("success", "ok"), ("denied", "ok"), ("interrupted", "ok"), ("failed", "error"), ("retried", "error")],
+)
+def test_only_outcomes_that_the_model_reads_as_errors_are_errors(outcome: Any, state: str):
+    """The framework wraps the texts of errors itself, when it sends them."""
+    own = ToolReturnPart("read_log", [{"loc": ["number"]}], "c0", outcome=outcome)
+    (there,) = messages_of(ModelRequest([own]), "openai")
+    assert there.parts == (ToolResult("c0", (Text('[{"loc":["number"]}]'),), state, "read_log"),)  # type: ignore[arg-type]
 
 
 @given(st.lists(RESPONSE_PARTS, min_size=1, max_size=4))

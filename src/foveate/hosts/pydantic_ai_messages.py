@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pydantic_ai.messages import (
+    ERROR_OUTCOMES,
     AudioUrl,
     BinaryContent,
+    CompactionPart,
     DocumentUrl,
     FileUrl,
     ImageUrl,
@@ -22,7 +24,9 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
+    RetryFeedbackPart,
     RetryPromptPart,
+    SpeechPart,
     SystemPromptPart,
     TextContent,
     TextPart,
@@ -67,17 +71,19 @@ def _request_message(part: Any, format: str) -> Message:
         case UserPromptPart():
             return Message("user", tuple(_user_content(part.content, format)))
         case ToolReturnPart():
-            text = part.content if isinstance(part.content, str) else part.model_response_str()
-            content: tuple[Content, ...] = (Text(text), *map(_media, part.files))
-            state: ResultState = "ok" if part.outcome == "success" else "error"
+            text = part.content if isinstance(part.content, str) else part.model_response_str(wrap_if_error=False)
+            content: tuple[Content, ...] = (Text(text), *_user_content(part.files, format))
+            state: ResultState = "error" if part.outcome in ERROR_OUTCOMES else "ok"
             return Message("tool", (ToolResult(part.tool_call_id, content, state, part.tool_name),))
         case RetryPromptPart() if part.tool_name:
             content = (Text(part.model_response()),)
             return Message("tool", (ToolResult(part.tool_call_id, content, "error", part.tool_name),))
         case RetryPromptPart():
             return Message("user", (Text(part.model_response()),))
-        case _:
+        case RetryFeedbackPart() | CompactionPart() | SpeechPart():
             return Message("user", (_opaque(ModelRequest, part, format),))
+        case _:  # A record of the framework, such as a changed instruction: without it, the model follows the old one.
+            return Message("system", (_opaque(ModelRequest, part, format),))
 
 
 def _user_content(content: Any, format: str) -> Iterator[Content]:
@@ -129,7 +135,8 @@ def _restored(block: Opaque) -> Any:
 def request_part(message: Message, own: Any = None) -> Any:
     """Return a part of a request for a message. `own`: the part that it was, whose other fields it keeps."""
     result = message.result
-    opaque = next((part for part in message.parts if isinstance(part, Opaque)), None)
+    parts = message.parts if result is None else result.content
+    opaque = next((part for part in parts if isinstance(part, Opaque)), None)
     if own is not None and _request_message(own, opaque.format if opaque else "") == message:
         return own
     if result is not None:
@@ -140,10 +147,10 @@ def request_part(message: Message, own: Any = None) -> Any:
             return replace(own, content=content, tool_call_id=result.call_id)  # The view may rename a call.
         outcome: Any = "failed" if result.state == "error" else "success"
         return ToolReturnPart(result.name or "tool", content, tool_call_id=result.call_id, outcome=outcome)
+    if opaque and not isinstance(part := _restored(opaque), UserPromptPart):  # A part, and not a piece of a prompt.
+        return part
     if message.role == "system":
         return SystemPromptPart(message.text)
-    if opaque and len(message.parts) == 1:
-        return _restored(opaque)
     return UserPromptPart(content_of(message.parts))
 
 
