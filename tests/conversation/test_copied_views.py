@@ -61,7 +61,7 @@ def test_pickled_view_needs_no_store():
     chat.edit(Replace(Target(chat.history()[2].id, (0, 0)), (Text("[short]"),)))
     chat._agent.save_snapshot()
     view = chat.view
-    (entry,) = [entry for entry in view if isinstance(entry._appended, Original)]
+    (entry,) = [entry for entry in view if isinstance(entry.appended, Original)]
     content = pickle.dumps(view)
     chat.privacy.erase("m3")
     (again,) = [other for other in pickle.loads(content) if other.handle == entry.handle]

@@ -274,7 +274,7 @@ def test_entry_whose_message_is_not_decoded_can_be_copied() -> None:
     entry = opened(store).view.entries[3]
     assert type(entry) is not Entry
     twin = structs.replace(entry, renewed=7)
-    assert (twin.renewed, twin.message, twin._appended) == (7, chat.view.entries[3].message, entry.message)
+    assert (twin.renewed, twin.message, twin.appended) == (7, chat.view.entries[3].message, entry.message)
     assert twin.message is entry.message
     assert type(twin) is type(entry) is Entry
 

@@ -49,7 +49,7 @@ def test_a_fact_of_a_growing_view_equals_one_made_anew(steps: list[Any]):
         elif change == "drop":
             del entries[at : at + 3]
         shown = entries[:at] if change == "look back" else entries
-        view = View(tuple(shown), 1, BUDGET, _marks=marks)
+        view = View(tuple(shown), 1, BUDGET, marks=marks)
         assert positions.of(view) == [one.position for one in shown]
         assert view.tokens == sum(one.tokens for one in shown)
 
@@ -70,7 +70,7 @@ def test_a_restored_fact_equals_one_made_anew(steps: list[Any], restored: int):
         elif change == "drop":
             del entries[at : at + 3]
         shown = tuple(entries[:at] if change == "look back" else entries)
-        assert positions.of(View(shown, 1, BUDGET, _marks=marks)) == [one.position for one in shown]
+        assert positions.of(View(shown, 1, BUDGET, marks=marks)) == [one.position for one in shown]
 
 
 def test_a_restored_fact_adds_only_the_newest_entries():
@@ -137,7 +137,7 @@ def test_only_what_follows_an_edit_is_added_again():
     added: list[int] = []
     positions, marks = fact(added), Marks()
     entries = [entry(number) for number in range(1_000)]
-    view = View(tuple(entries), 1, BUDGET, _marks=marks)
+    view = View(tuple(entries), 1, BUDGET, marks=marks)
     positions.of(view)
     for grown in ([*entries, entry(1_000)], [*entries[:990], entry(1_001), *entries[991:]]):
         added.clear()
@@ -182,12 +182,12 @@ def test_a_view_that_only_grows_costs_what_is_new():
 
     positions = Growing[list[int]](list, add, copy)
     entries = tuple(entry(number) for number in range(1_000))
-    positions.of(View(entries, 1, BUDGET, _marks=marks))
+    positions.of(View(entries, 1, BUDGET, marks=marks))
     added.clear()
     copies.clear()
     for number in range(1_000, 1_100, 2):
         entries = (*entries, entry(number), entry(number + 1))
-        assert positions.of(View(entries, 1, BUDGET, _marks=marks)) == list(range(number + 2))
+        assert positions.of(View(entries, 1, BUDGET, marks=marks)) == list(range(number + 2))
     assert added == list(range(1_000, 1_100))
     assert len(copies) <= 7
 
@@ -198,10 +198,10 @@ def test_an_edit_costs_at_most_what_follows_a_mark_before_it():
     positions = fact(added)
     entries = [entry(number) for number in range(4_000)]
     for at in (3_990, 3_900, 3_500, 3_000, 2_000, 1_500):
-        positions.of(View(tuple(entries), 1, BUDGET, _marks=marks))
+        positions.of(View(tuple(entries), 1, BUDGET, marks=marks))
         added.clear()
         edited = [*entries[:at], entry(at + 10_000), *entries[at + 1 :]]
-        positions.of(View(tuple(edited), 1, BUDGET, _marks=marks))
+        positions.of(View(tuple(edited), 1, BUDGET, marks=marks))
         assert len(added) <= 2 * (len(entries) - at) + 32
         entries = edited
 
@@ -220,7 +220,7 @@ def test_facts_about_a_huge_view_are_released(monkeypatch: pytest.MonkeyPatch):
 def test_the_beginning_of_a_view_leaves_the_view_as_it_is():
     positions, marks = fact([]), Marks()
     entries = tuple(entry(number) for number in range(40))
-    whole, beginning = (View(some, 1, BUDGET, _marks=marks) for some in (entries, entries[:20]))
+    whole, beginning = (View(some, 1, BUDGET, marks=marks) for some in (entries, entries[:20]))
     assert positions.of(whole) == list(range(40))
     assert positions.of(beginning) == list(range(20))
     assert positions.of(whole) == list(range(40))
@@ -237,7 +237,7 @@ def test_an_entry_that_cannot_be_added_leaves_no_half_made_state():
 
     positions, marks = Growing[list[int]](list, add, list.copy), Marks()
     entries = tuple(entry(number) for number in range(40))
-    view = View(entries, 1, BUDGET, _marks=marks)
+    view = View(entries, 1, BUDGET, marks=marks)
     with pytest.raises(ValueError, match="does not answer"):
         positions.of(view)
     is_broken = False
@@ -255,7 +255,7 @@ def test_an_entry_is_found_by_its_id_in_any_view(steps: list[Any]):
         elif change == "drop":
             del entries[at : at + 3]
         shown = entries[:at] if change == "look back" else entries
-        view = View(tuple(shown), 1, BUDGET, _marks=marks)
+        view = View(tuple(shown), 1, BUDGET, marks=marks)
         assert [view.index_of(str(one)) for one in range(number * 100 + 100)] == [
             next((index for index, each in enumerate(shown) if each.position == one), None)
             for one in range(number * 100 + 100)
@@ -266,7 +266,7 @@ def test_the_index_of_a_long_conversation_forgets_old_ids():
     """Each view shows other messages, as after a summary. The index holds few of those that are gone."""
     marks = Marks()
     for number in range(0, 40_000, 10):
-        view = View(tuple(entry(number + part) for part in range(10)), 1, BUDGET, _marks=marks)
+        view = View(tuple(entry(number + part) for part in range(10)), 1, BUDGET, marks=marks)
         assert view.index_of(str(number + 3)) == 3
         assert view.index_of(str(number - 7)) is None
     assert len(INDEXES.of(view).by_id) <= 1_200

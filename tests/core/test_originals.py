@@ -79,7 +79,7 @@ def test_a_restored_message_is_read_once():
     story = Releasing(user("Go."), assistant("", ToolCall("a", "look")), tool_result("a", LONG))
     story.edit(Replace(Target(story.id(3), (0,)), (Text("short"),)))
     entry = story.projection.entries()[2]
-    assert isinstance(entry._appended, Original)
+    assert isinstance(entry.appended, Original)
     assert story.reads == 0
     story.edit(Restore((Target(story.id(3)),)))
     assert story.projection.entries()[2].message.text == LONG

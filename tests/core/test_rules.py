@@ -230,7 +230,7 @@ def test_results_and_summaries_are_no_user_input():
     view = entries(user("go"), call("a"), answer("a"))
     note = replace(view[2], message=user("note"), kind="note", shrunk=((0,),), shrunk_by=("",))
     text = replace(
-        view[2], position=4, message=user("told"), _appended=None, kind="summary", stamp=Stamp(1, 1, 1, "summary")
+        view[2], position=4, message=user("told"), appended=None, kind="summary", stamp=Stamp(1, 1, 1, "summary")
     )
     assert broken((view[0], note, text)) == []
 

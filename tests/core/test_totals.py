@@ -130,7 +130,7 @@ def test_expansions_do_not_count_as_history():
 def summarised(*entries: Entry) -> tuple[Entry, ...]:
     """Return a summary in place of these entries, at the place of the first one."""
     first = entries[0]
-    return (msgspec.structs.replace(first, kind="summary", _appended=None, span=Span(first.id, entries[-1].id)),)
+    return (msgspec.structs.replace(first, kind="summary", appended=None, span=Span(first.id, entries[-1].id)),)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def looked_at(policy: Policy, steps: int) -> int:
     counts = []
     for size in range(1 + 2 * steps, 1 + 2 * (steps + 20), 2):
         turn = entries[size - 1].stamp.turn + 1
-        view = View(Counted(entries[:size]), turn, BUDGET, CallContext(idle=1.0), _marks=marks)
+        view = View(Counted(entries[:size]), turn, BUDGET, CallContext(idle=1.0), marks=marks)
         Counted.looked = 0
         list(policy(view))
         counts.append(Counted.looked)

@@ -294,14 +294,14 @@ class Planner:
                     self._fetcher.record_tasks([failed.task])  # The attempt counts although there is no plan.
                 raise
             ready, running, requests = further(plan)
-            begun = plan._begun if requests else None
+            begun = plan.begun if requests else None
             if ready:
                 prefetched += ready
             elif running:
                 self._wait_for(running, plan, answers)
             elif requests:
                 rounds[requests[0].policy] += 1
-                plan.before._marks.release_huge()
+                plan.before.marks.release_huge()
                 self._fetcher.ask(requests, answers, attempts)
             else:
                 return _Draft(plan, prefetched)

@@ -379,7 +379,7 @@ class State:
             preparing,
             newest_input=facts.last_input,
             list_places=self.list_places,
-            _marks=self.marks,
+            marks=self.marks,
         )
 
     def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

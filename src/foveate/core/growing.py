@@ -215,7 +215,7 @@ class Growing(Generic[S]):
 
     def of(self, view: View) -> S:
         """Return the state after all entries of a view, until the next call. The caller must not change it."""
-        return self.after(view.entries, view._marks)
+        return self.after(view.entries, view.marks)
 
     def after(self, entries: tuple[Entry, ...], marks: Marks) -> S:
         """Return the same for the entries of a view, and the marks of its conversation."""

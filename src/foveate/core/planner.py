@@ -112,7 +112,7 @@ class Begun(Struct, frozen=True, eq=False):
         )
 
 
-_FACTS = [fact for fact in View.__struct_fields__ if fact not in ("call", "_marks", "_memo")]
+_FACTS = [fact for fact in View.__struct_fields__ if fact not in ("call", "marks", "_memo")]
 
 
 class Plan(Struct, frozen=True, eq=False):
@@ -128,7 +128,7 @@ class Plan(Struct, frozen=True, eq=False):
     """Requests without an answer. `edits` do not depend on them."""
     is_tight: bool = False
     """Whether the view did not fit after the policies, so that the floor had to act."""
-    _begun: Begun | None = None
+    begun: Begun | None = None
     """The plan up to the first open request."""
 
     def __str__(self) -> str:

@@ -276,12 +276,12 @@ def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
     native: list[Entry] = []
     for call, result in zip(answered, results, strict=True):
         as_native = partial(_as_tool_message, name=call.name, call_id=call.call_id)
-        appended = result._appended
+        appended = result.appended
         assert appended is not None, "a result is no summary"
         converted = as_native(appended) if isinstance(appended, Message) else appended.converted(as_native)
-        native.append(replace(result, _appended=converted, message=as_native(result.message)))
+        native.append(replace(result, appended=converted, message=as_native(result.message)))
     shown = iter(native)
-    step = replace(step, _appended=source, message=_shown_step(step, source, answered, places))
+    step = replace(step, appended=source, message=_shown_step(step, source, answered, places))
     return step, *(entry if entry.is_between else next(shown) for entry in unit[1:])
 
 

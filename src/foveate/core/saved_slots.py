@@ -78,10 +78,10 @@ def _unpacked(entry: _PackedEntry) -> Entry:
 
 # The fields of a frozen Struct and its class can be set only in this way.
 _MESSAGE: Any = vars(Entry)["message"]
-_APPENDED: Any = vars(Entry)["_appended"]
+_APPENDED: Any = vars(Entry)["appended"]
 _CLASS: Any = vars(object)["__class__"]
 _PackedEntry.message = property(lambda entry: _unpacked(entry).message)  # type: ignore[assignment]
-_PackedEntry._appended = property(lambda entry: _unpacked(entry)._appended)  # type: ignore[assignment]
+_PackedEntry.appended = property(lambda entry: _unpacked(entry).appended)  # type: ignore[assignment]
 
 
 def slot_states(slots: Iterable[Slot]) -> tuple[list[tuple[int, int]], list[SlotState]]:
@@ -152,7 +152,7 @@ def _saved_entry(entry: Entry, place: int, slot: Slot, packer: Packer, form: tup
         None if entry.id == slot.id else entry.id,
         packed,
         piece,
-        entry._appended is not None,
+        entry.appended is not None,
         entry.kind,
         entry.tool,
         entry.edits,

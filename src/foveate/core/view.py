@@ -57,7 +57,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     """Id of the visible message, or of the first message of a span."""
     message: Message
     """The message that the model sees."""
-    _appended: Message | Original | None
+    appended: Message | Original | None
     """The appended message, or its outline with a way to read it; None for summaries and stand-ins."""
     stamp: Stamp
     """The stamp of the appended message."""
@@ -126,12 +126,12 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         If the view does not show all of it, the store is read, and a StoreError raised if that fails. If `outline`
         suffices, use that.
         """
-        return self._appended.message() if isinstance(self._appended, Original) else self._appended
+        return self.appended.message() if isinstance(self.appended, Original) else self.appended
 
     @property
     def outline(self) -> Message | None:
         """Return the appended message; parts that an edit replaced or hid may be empty. Never reads the store."""
-        return self._appended.outline if isinstance(self._appended, Original) else self._appended
+        return self.appended.outline if isinstance(self.appended, Original) else self.appended
 
     @property
     def is_between(self) -> bool:
@@ -161,9 +161,9 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
 
         The result of an action has no call id, and its headline is left out. Like `source`, it may read the store.
         """
-        if not isinstance(self._appended, Original):
+        if not isinstance(self.appended, Original):
             return self.outlined_result
-        source = self._appended.message()
+        source = self.appended.message()
         return action_result(source, self.tool) if is_action_result(source, self.stamp) else source.result
 
     @property
@@ -350,7 +350,7 @@ class View(Struct, frozen=True, eq=False):
     """Whether the plan for this view is only a trial. Policies then log nothing."""
     list_places: Mapping[int, ListPlace] = {}
     """The places of messages in the list that the caller passed last, by their positions in the history."""
-    _marks: Marks = field(default_factory=Marks)
+    marks: Marks = field(default_factory=Marks)
     """Facts about earlier views of the conversation (`Growing`)."""
     _memo: tuple[tuple[Entry, ...], tuple[int, int, int, int]] | None = None
 
@@ -413,7 +413,7 @@ class View(Struct, frozen=True, eq=False):
             place = places.get(entry.position)
             if (  # As most items.
                 place is not None
-                and entry.message is entry._appended
+                and entry.message is entry.appended
                 and place.parts == 1
                 and not place.is_edited
                 and entry.kind == "message"

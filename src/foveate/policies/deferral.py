@@ -279,8 +279,8 @@ class _PastEdits:
             return kept[turn]
         before = _entries_before(view, turn)
         is_beginning = view.entries[: len(before)] == before  # Entries compare by identity.
-        marks = view._marks if is_beginning else view._marks.past(len(before))
-        past = replace(view, entries=before, turn=turn, _marks=marks)
+        marks = view.marks if is_beginning else view.marks.past(len(before))
+        past = replace(view, entries=before, turn=turn, marks=marks)
         return self._note(view, turn, _collect_edits(self._policies, past))
 
     def _note(self, view: View, turn: int, wanted: Iterable[_Wanted]) -> Set[EditKey]:

@@ -267,7 +267,7 @@ def _as_edited(entry: Entry) -> Entry:
     """Return an entry whose content is that of the caller's list, if the caller edited it: the old content may have
     been removed for a reason.
     """
-    return replace(entry, _appended=entry.message) if CALLER in entry.shrunk_by else entry
+    return replace(entry, appended=entry.message) if CALLER in entry.shrunk_by else entry
 
 
 def _answer_to(call: ToolCall, behind: Sequence[Entry]) -> Entry | None:

@@ -96,7 +96,7 @@ def fold(
         named = _Names()
         at, newest = 0, _START
         needed = needed_results(view) if by_worth else frozenset[int]()
-        memo.restore(view._marks.take(name, view.entries, list[_SavedFold]) or (), view._marks.entries)
+        memo.restore(view.marks.take(name, view.entries, list[_SavedFold]) or (), view.marks.entries)
         folds: list[tuple[int, int, _Fold]] = []
         for start, end in _closed_stretches(view, old, stretch, needed):
             between, entries = view.entries[at:start], view.entries[start:end]
@@ -107,7 +107,7 @@ def fold(
             folds.append((start, end, newest))
             if newest.text:
                 yield newest.edit(entries, f"older than the newest {window:,} tokens")
-        view._marks.leave(name, view.entries, at, lambda: [fold.saved(start, end) for start, end, fold in folds])
+        view.marks.leave(name, view.entries, at, lambda: [fold.saved(start, end) for start, end, fold in folds])
 
     return policy
 
