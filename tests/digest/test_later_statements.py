@@ -74,6 +74,13 @@ def test_a_result_about_something_else_marks_nothing(said, result):
     assert "(later: " not in digest_messages([user("Let us begin."), user(said), *call(result)], 2_000)
 
 
+def test_a_pronoun_in_a_result_takes_words_of_the_sentence_before():
+    """These words stand at no place of its own sentence, which raised KeyError."""
+    said, result = "Push src/kestrel/sync for Tom.", "The code was pushed. It is src/kestrel/sync."
+    text = digest_messages([user("Let us begin."), assistant(said), *call(result), assistant("Done.")], 2_000)
+    assert said in text
+
+
 def test_sentences_of_a_short_message_are_shown_together():
     messages = [
         user("We build a bridge."),

@@ -305,7 +305,9 @@ def _have_one_label(old: Terms, new: Terms, difference: Contrast) -> bool:
     """Return whether the same word stands before the two values in which clauses differ."""
     if difference.old not in old.values or shape_of_value(difference.old) != shape_of_value(difference.new):
         return False
-    return old.links[difference.old][0] == new.links[difference.new][0] != ""
+    label = old.links[difference.old][0]
+    # Words that a pronoun stands for have no place in their clause.
+    return difference.new in new.links and label == new.links[difference.new][0] != ""
 
 
 def _swaps(names: Sequence[str], old: Terms, new: Terms) -> bool:
