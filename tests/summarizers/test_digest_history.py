@@ -228,3 +228,7 @@ def test_amounts_and_dates_without_their_words_are_no_names():
         assistant("Done."),
     )
     assert text.endswith("## Names\norder_77")
+
+
+def test_a_result_may_have_a_key_without_a_value():
+    assert "status: , code: 7" in told(user("Deploy it."), *step(1, "deploy", "status: , code: 7"), assistant("Done."))

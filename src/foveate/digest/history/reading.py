@@ -419,7 +419,7 @@ def _identity_of(pairs: str) -> str:
     """Return the first of the values with their keys, if it is an identifier: it says what the others are about."""
     first = pairs.partition(", ")[0]
     value = re.split(r"\s?[=:]\s?", first, maxsplit=1)[-1]
-    return first if shape_of_value(value) in ("identifier", "path", "address", "mailbox") else ""
+    return first if value and shape_of_value(value) in ("identifier", "path", "address", "mailbox") else ""
 
 
 def _is_answer(text: str) -> bool:
