@@ -43,7 +43,7 @@ def hanging(over: threading.Event) -> Any:
     @tool(timeout=0.001)
     def hangs() -> None:
         """Take too long."""
-        over.wait(60)
+        over.wait(600)
 
     return hangs
 
