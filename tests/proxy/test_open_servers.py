@@ -201,6 +201,38 @@ def test_a_refusal_of_the_smaller_request_ends_the_stream_with_it():
     assert (status, body) == (200, b"data: " + other + b"\n\n")
 
 
+def test_a_refusal_in_a_stream_that_breaks_off_is_tried_again():
+    """The client saw a connection that was cut, without the error and without an answer."""
+    error = b'data: {"error":{"message":"The prompt is greater than the context length."}}\n\n'
+    broken = streamed(error).removesuffix(b"0\r\n\r\n")
+    with (
+        RawProvider(refusing(broken, streamed(STREAM))) as provider,
+        running_proxy(provider.url, window=128_000, policy="keep-last-10") as proxy,
+    ):
+        status, _, body = split(ask(proxy.port, post("/v1/chat/completions", request(stream=True))))
+    assert (status, body) == (200, STREAM)
+    assert len(provider.received) == 2
+
+
+def test_a_whole_answer_behind_a_stream_is_no_refusal():
+    """It was read as one if its text spoke of a long context, and the request was sent and billed again."""
+    function = {"name": "expand", "arguments": '{"handle": "m3"}'}
+    calls = {"tool_calls": [{"index": 0, "id": "e1", "type": "function", "function": function}]}
+    piece = {**PIECE, "choices": [{"index": 0, "delta": calls, "finish_reason": "tool_calls"}]}
+    message = {"role": "assistant", "content": "The log is too long for the context window."}
+    answer = {**ANSWER, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    asks = streamed(b"data: " + json.dumps(piece).encode() + b"\n\ndata: [DONE]\n\n")
+
+    def serve(exchange: Exchange) -> None:
+        is_next = b'"e1"' in exchange.body
+        exchange.connection.sendall(whole(200, json.dumps(answer).encode()) if is_next else asks)
+
+    with RawProvider(serve) as provider, running_proxy(provider.url, policy="keep-last-2") as proxy:
+        status, _, body = split(ask(proxy.port, post("/v1/chat/completions", request(6, stream=True))))
+    assert (status, b'"error"' in body) == (200, True)
+    assert len(provider.received) == 2
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_an_expansion_needs_no_reason_at_the_end(stream: bool):
     """The answer of a server that names no `finish_reason` lost its call of `expand`, and ended there."""

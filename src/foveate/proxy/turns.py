@@ -213,6 +213,8 @@ class Turns:
                     await client.write(shown)
         except (aiohttp.ClientError, TimeoutError):
             await client.write(await self._in_thread(self._ended, turn, record))
+            if wire.follow_up is not None:  # The answer was whole: only the end of the connection went wrong.
+                return
             raise
         except asyncio.CancelledError:  # Clients close the connection behind the last event, before the stream ends.
             record.is_complete = wire.is_complete

@@ -30,9 +30,9 @@ _log = logging.getLogger("foveate")
 
 MAX_EXPANSIONS: Final = 8
 """Replies of one answer whose calls of `expand` get originals. The next is refused, and one more ends the answer."""
-LENGTH_STATUSES: Final = (200, 400, 413, 422, 429, 500)
-"""Statuses of answers that may refuse a request as too long. Sources: OpenAI (429), Groq (413), TGI (422), llama.cpp
-(500), LM Studio (200, with an error in the stream)."""
+LENGTH_STATUSES: Final = (400, 413, 422, 429, 500)
+"""Statuses of errors that may refuse a request as too long. Sources: OpenAI (429), Groq (413), TGI (422), llama.cpp
+(500)."""
 _ATTEMPTS: Final = 4
 """Attempts to record an expansion while requests of other processes move the conversation."""
 _REFUSAL: Final = (
@@ -180,8 +180,11 @@ class WireRequest:
 
     def refused(self, status: int, content: bytes) -> bool:
         """Return whether the provider refused the request as too long, and `content` is smaller now."""
-        error = ApiError(status, content)
-        if status not in LENGTH_STATUSES or not is_too_long(str(error), status):
+        return status in LENGTH_STATUSES and self._is_smaller_after(ApiError(status, content))
+
+    def _is_smaller_after(self, error: ApiError) -> bool:
+        """Return whether the error refuses the request as too long, and `content` is smaller now."""
+        if not is_too_long(str(error), error.status_code):
             return False
         try:
             with self._resumed():
@@ -290,8 +293,11 @@ class WireRequest:
         return self._answer.failure(status, content)
 
     def _is_sent_again(self) -> bool:
-        """Return whether the answer was an error for a request that is too long, and a smaller one follows."""
-        if not self._answer.error or not self.refused(200, self._answer.error):
+        """Return whether the answer was an error for a request that is too long, and a smaller one follows.
+
+        LM Studio answers with the status 200, and with the error in the stream; OpenRouter does so in a whole answer.
+        """
+        if not self._answer.error or not self._is_smaller_after(ApiError(200, self._answer.error)):
             return False
         self._answer.replace_with_next()
         self.follow_up = self.content
