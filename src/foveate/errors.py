@@ -14,7 +14,7 @@
     ├── DoesNotFit               even the smallest possible view is larger than the budget
     ├── CompactionFailed         a conversation outgrew its window, and its summary failed
     ├── NoSummary                no summarizer wrote an acceptable summary
-    ├── Refused                  the provider refused a prompt that was already made smaller
+    ├── Refused                  the provider refused a prompt, and no smaller one is left to try
     ├── BrokenStream             a streamed answer ended early; nothing of it was recorded
     ├── StoreError               the store failed; the conversation is unchanged
     │   ├── NoSuchConversation   the store holds no conversation, or branch, of that name
@@ -194,7 +194,9 @@ class NoSummary(FoveateError):
 
 
 class Refused(FoveateError):
-    """The provider refused a prompt that was already made smaller. Read the provider's error: it is the cause."""
+    """The provider refused a prompt that was already made smaller, or that no policy makes smaller. Read the provider's
+    error: it is the cause.
+    """
 
 
 class BrokenStream(FoveateError, ConnectionError):

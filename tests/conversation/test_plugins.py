@@ -196,7 +196,8 @@ def test_plugins_are_asked_once_for_repeated_prompts(adds: bool):
     chat.append([user("Go."), call("t1"), answer("t1", "ok")])
     first = sent(chat)
     assert sent(chat) == first
-    assert chat.retry_smaller(RuntimeError("prompt is too long: 9000 tokens > 8000 maximum"))["messages"] == first
+    refusal = RuntimeError("prompt is too long: 300000 tokens > 250000 maximum")
+    assert chat.retry_smaller(refusal)["messages"] == first
     assert chat.plan().edits == ()
     assert screen.asked == [["ok"]]
     chat.record(call("t2"))

@@ -120,6 +120,22 @@ def test_limit_is_learned_from_the_providers_error(status, text, window, reserve
             "tokens and your request has 512 input tokens (32000 > 8192 - 512).",
         ),
         (529, "Overloaded"),
+        (200, "Rate limit exceeded: too many tokens per minute."),  # An error in place of a stream.
+        (  # FastAPI, which quotes the message that it refuses
+            422,
+            '[{"type":"missing","loc":["body","messages",3,"content"],"msg":"Field required","input":{"role":"user",'
+            '"text":"The log is too long for the context window of 16384 tokens."}}]',
+        ),
+        (  # vLLM, in the same case
+            400,
+            "[{'type': 'missing', 'loc': ('body', 'messages', 3), 'msg': 'Field required', 'input': {'role': 'user', "
+            "'text': 'The log is too long for the context window of 16384 tokens.'}}]",
+        ),
+        (
+            400,
+            "1 validation error for Request: messages.3.content Input should be a valid string [type=string_type, "
+            "input_value={'text': 'too long for the context window'}, input_type=dict]",
+        ),
     ],
 )
 def test_other_provider_errors_are_raised_and_teach_no_limit(status, text):
@@ -155,6 +171,17 @@ def test_each_prompt_is_smaller_if_no_limit_is_named(text: str):
         chat.retry_smaller(Said(400, text))
     chat.retry_smaller(Said(400, text))
     assert chat.view.tokens < sizes[3]
+
+
+def test_a_prompt_that_no_policy_makes_smaller_is_not_sent_again():
+    """It was the same one, three times."""
+    chat = opened(window=1_000_000, policy="off")
+    chat.append([user("go"), call("c1"), answer("c1", text_of(1_000, 1))])
+    chat.prompt()
+    error = Said(400, "prompt is too long: 45123 tokens > 20000 maximum")
+    with pytest.raises(Refused, match="no policy makes it smaller") as caught:
+        chat.retry_smaller(error)
+    assert caught.value.__cause__ is error
 
 
 def test_a_prompt_that_the_server_did_not_count_measures_nothing():

@@ -23,7 +23,7 @@ from ..core.sizes import tokens_of
 from ..core.stamps import Stop, Usage
 from ..core.view import View
 from ..core.wire import plain_message
-from ..errors import BadInput, BadMessage, ConflictError, StoreError
+from ..errors import BadInput, BadMessage, ConflictError, Refused, StoreError
 from ..expand.expander import Expander
 from ..expand.tool import NAMES, TOOL, offers_expand, own_names, with_instruction, with_tool
 from ..policies.message_terms import Terms, questionable_terms
@@ -378,10 +378,12 @@ class Exchange:
     def retry_smaller(self, error: BaseException) -> View:
         """Learn the limit from a refused prompt, and prepare a smaller one."""
         validate.instance("The argument of retry_smaller()", error, BaseException, "the exception of the SDK")
-        limits = self._state.limits
+        limits, refused = self._state.limits, self._state.view()
         before = limits.window
-        limits.learn_from(error, self._state.view())
+        limits.learn_from(error, refused)
         view = self.prepare_again()
+        if not self._planner.floor and view.entries == refused.entries:  # It would be refused again.
+            raise Refused(f"The provider refused the prompt, and no policy makes it smaller: {error}") from error
         if (now := limits.window) != before:
             # Not stored: the limit belongs to the model and its server, and a later opening may have other ones.
             _log.warning(

@@ -24,6 +24,10 @@ _TOO_LONG = re.compile(
 )
 _NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)
 """A field of the request is too large here; a shorter conversation would not help."""
+_QUOTED = re.compile(r"""["']input\\?["']:.*|\binput_value=.*""", re.DOTALL)
+"""The part of the request that a check of its fields quotes (FastAPI, pydantic). Its words are those of the messages.
+"""
+_RATE_LIMIT = re.compile(r"rate.?limit|per min", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.-])(?<!by )\d[\d,_]{2,}(?!\w)")
 """A number on its own. Numbers in the names of models and requests do not count, nor by how much a prompt is too long.
 """
@@ -183,7 +187,8 @@ def is_too_long(text: str, status: object) -> bool:
     """Return whether an error with this text and HTTP status refuses a prompt as too long."""
     if status == 413:
         return True
-    if status == 429:  # A rate limit: only a single request above it gets through when it is smaller.
+    text = _QUOTED.sub("", text)
+    if status == 429 or _RATE_LIMIT.search(text):  # Only a single request above the limit passes when it is smaller.
         return "request too large" in text.lower()
     return bool(_TOO_LONG.search(_NOT_THE_PROMPT.sub("", text)))
 

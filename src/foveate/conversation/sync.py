@@ -334,7 +334,8 @@ class Conversation:
     def retry_smaller(self, error: BaseException) -> dict[str, Any]:
         """Learn the limit from a prompt that the provider refused as too long; return a smaller prompt.
 
-        Raises `error` itself if it has another cause, and Refused if three smaller prompts were refused in a row.
+        Raises `error` itself if it has another cause. Raises Refused if three smaller prompts were refused in a row, or
+        if no policy makes the prompt smaller, as with `policy="off"`.
         """
         exchange = self._session.exchange
         with self._session.lock:
