@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +21,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from foveate.errors import MissingExtra
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools" / "docs_site"), str(ROOT / "tests" / "inspector")]
@@ -112,6 +115,24 @@ def test_reference_covers_the_public_names():
     page = api.page("foveate.edits")
     assert "## Replace { #replace }" in page
     assert "| `reason`: `str` = `''` | Why the edit was made. |" in page
+
+
+def test_every_public_name_can_be_imported():
+    """Of names that are imported at their first use, a type checker sees only another import of the same name."""
+    pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
+    api = importlib.import_module("api")
+    missing = []
+    for name in api.MODULES:
+        with suppress(ImportError):  # An integration without its framework.
+            module = importlib.import_module(name)
+            for public in api.exported(name):
+                try:
+                    getattr(module, public)
+                except MissingExtra:
+                    pass
+                except (AttributeError, ImportError):
+                    missing.append(f"{name}.{public}")
+    assert missing == []
 
 
 def test_tables_come_from_the_code():

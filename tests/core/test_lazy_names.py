@@ -1,8 +1,9 @@
-"""Names of a package that are imported at their first use."""
+"""Names of a module that are imported at their first use."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -19,9 +20,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     folder.mkdir()
     (folder / "__init__.py").write_text("known = 1\n")
     (folder / "parts.py").write_text("part = object()\n")
+    (folder / "names.py").write_text("")
     (folder / "broken.py").write_text("import no_such_package\n")
     monkeypatch.syspath_prepend(tmp_path)
-    for name in ("lazy_sample", "lazy_sample.parts", "lazy_sample.broken"):
+    for name in ("lazy_sample", "lazy_sample.parts", "lazy_sample.names", "lazy_sample.broken"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return __import__("lazy_sample")
 
@@ -36,6 +38,13 @@ def test_a_name_is_imported_once_at_its_first_use(package):
 def test_a_name_with_the_module_of_that_name_is_the_module(package):
     find, _ = lazy_names("lazy_sample", {"parts": ".parts"})
     assert find("parts") is sys.modules["lazy_sample.parts"]
+
+
+def test_a_module_that_is_no_package_imports_from_its_package(package):
+    """`foveate.types` is one. Its names failed at their first use."""
+    names = import_module("lazy_sample.names")
+    find, _ = lazy_names("lazy_sample.names", {"part": ".parts"})
+    assert find("part") is names.part is package.parts.part
 
 
 def test_another_name_is_an_attribute_error(package):

@@ -1,4 +1,4 @@
-"""Names of a package that are imported at their first use."""
+"""Names of a module that are imported at their first use."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(
-    package: str, modules: Mapping[str, str], *, extra: tuple[str, str] | None = None
+    module_name: str, modules: Mapping[str, str], *, extra: tuple[str, str] | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package, whose other names are imported at their first use.
+    """Return `__getattr__` and `__dir__` of a module, whose other names are imported at their first use.
 
-    `modules`: the module of each name, such as `.pool`. A name with the module of that name, such as `.policies`, is
-    the module. `extra`: the arguments of the MissingExtra to raise if a module cannot be imported. Write the same
-    imports under `TYPE_CHECKING`, and this call under `not TYPE_CHECKING`: type checkers then report names that do not
-    exist.
+    `module_name`: that module, which may be a package. `modules`: the module of each other name, such as `.pool`, as
+    an import in that module names it. A name with the module of that name, such as `.policies`, is the module. `extra`:
+    the arguments of the MissingExtra to raise if a module cannot be imported. Write the same imports under
+    `TYPE_CHECKING`, and this call under `not TYPE_CHECKING`: type checkers then report names that do not exist.
     """
-    namespace = vars(sys.modules[package])
+    namespace = vars(sys.modules[module_name])
 
     def import_name(name: str) -> object:
         if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
         try:
-            module = import_module(modules[name], package)
+            module = import_module(modules[name], namespace["__package__"])
         except ImportError as error:
             if extra is None or isinstance(error, MissingExtra):
                 raise
