@@ -75,7 +75,7 @@ def test_requests_do_not_wait_one_after_the_other_for_a_store_that_is_down(monke
     assert (reasons, len(tried)) == ({"StoreError: The server cannot be reached."}, 1)
 
 
-def test_requests_that_wait_for_a_thread_do_not_wait_for_a_store_that_is_down(monkeypatch):
+def test_waiting_requests_do_not_wait_again_for_a_store_that_is_down(monkeypatch):
     tried: list[str] = []
     down = threading.Event()
 
@@ -112,10 +112,31 @@ def test_replies_do_not_wait_one_after_the_other_for_a_store_that_is_down(monkey
             chat = foveate.open_conversation(name, store=store, format="anthropic", window=16_000)
             api = api_of("/v1/messages")
             assert api is not None
-            request = WireRequest(chat, api, json.dumps(WHOLE).encode(), recording=outage.watch)
+            request = WireRequest(chat, api, json.dumps(WHOLE).encode(), watch=outage.watch)
             answer = json.dumps(REPLY).encode()
             assert request.received(answer) == answer
     assert tried == ["record"]
+
+
+def test_refused_requests_do_not_wait_in_turn_for_a_store_that_is_down(monkeypatch):
+    """Each waited for its time limit, and the client with it for the provider's error."""
+    tried: list[str] = []
+
+    def fail(chat: object) -> None:
+        tried.append("refresh")
+        raise StoreError("The server cannot be reached.")
+
+    outage = Outage()
+    with open_store("memory:") as store:
+        chats = [foveate.open_conversation(name, store=store, format="anthropic", window=16_000) for name in "ab"]
+        api = api_of("/v1/messages")
+        assert api is not None
+        requests = [WireRequest(chat, api, json.dumps(WHOLE).encode(), watch=outage.watch) for chat in chats]
+        monkeypatch.setattr("foveate.Conversation.refresh", fail)
+        monkeypatch.setattr("foveate.proxy.turns._SLOW_SECONDS", 0)
+        for request in requests:
+            assert not request.refused(400, b"prompt is too long: 20000 tokens > 16000 maximum")
+    assert tried == ["refresh"]
 
 
 class Clock:

@@ -130,7 +130,7 @@ class Turns:
         model = body.value("model")
         window = ASSUMED_WINDOW if isinstance(model, str | None) and model in self._unknown else None
         try:
-            return WireRequest(chat, api, body, window=window, recording=self._outage.watch)
+            return WireRequest(chat, api, body, window=window, watch=self._outage.watch)
         except UnknownWindow as error:
             if isinstance(model, str | None) and len(self._unknown) < _MOST_WARNINGS:
                 self._unknown.add(model)  # Its next request is not prepared twice.
@@ -139,7 +139,7 @@ class Turns:
                 f"Window{of_model} is not known. foveate assumes {ASSUMED_WINDOW:,} tokens, and fewer after the server "
                 "refuses a request as too long. To name the window, start the proxy with --window TOKENS."
             )
-            return WireRequest(chat, api, body, window=ASSUMED_WINDOW, recording=self._outage.watch)
+            return WireRequest(chat, api, body, window=ASSUMED_WINDOW, watch=self._outage.watch)
 
     def _pool(self, tenant: str, format: str) -> Conversations:
         with self._lock:

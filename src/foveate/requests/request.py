@@ -84,14 +84,14 @@ class WireRequest:
         *,
         adds_marks: bool = False,
         window: int | None = None,
-        recording: Callable[[], AbstractContextManager[object]] = nullcontext,
+        watch: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Take over the list of messages in a request, and plan.
 
         `content`: the body of the request, or what is known of it already. `adds_marks`: mark every request for
         Anthropic's cache if the client marks none. Without it, only requests that offer `expand` are marked, behind the
-        first reply. `window`: as for `Conversation.prepare`. `recording`: returns the context in which a reply is
-        recorded; its errors are those of the store.
+        first reply. `window`: as for `Conversation.prepare`. `watch`: returns the context in which an answer uses
+        the store; its errors are those of the store.
 
         Raises BadInput for a request whose messages cannot be replaced, ValueError for a body that is no JSON object,
         KeyError for one without messages, and what `Conversation.prepare` raises. The request can then be sent as it
@@ -103,7 +103,7 @@ class WireRequest:
             raise BadInput(f"{state} lets the provider keep the history. Send whole lists instead.")
         if (json_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
-        self._api, self._body, self._window, self._recording = api, body, window, recording
+        self._api, self._body, self._window, self._watch = api, body, window, watch
         raws, messages = _messages(api, body)
         self._writer = RequestWriter(api, body, raws, adds_marks=adds_marks)
         self._system = body.value(api.system) if api.system else None
@@ -187,7 +187,7 @@ class WireRequest:
         if not is_too_long(str(error), error.status_code):
             return False
         try:
-            with self._resumed():
+            with self._watch(), self._resumed():
                 self.chat.retry_smaller(error)
                 self.view = self.chat.view
                 self._write()
@@ -311,7 +311,7 @@ class WireRequest:
         more = self._answer.asks_only_us
         self.expansions += more
         try:
-            with self._recording():
+            with self._watch():
                 if not more:
                     self._record_or_bill(reply)
                     return False
