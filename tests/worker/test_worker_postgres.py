@@ -356,6 +356,21 @@ def test_worker_that_counted_as_dead_runs_jobs_again(postgres_url: str) -> None:
         asyncio.run(main())
 
 
+def test_worker_with_once_that_counted_as_dead_runs_the_other_jobs(postgres_url: str) -> None:
+    """It ended with a lost connection, and the job stayed in the queue."""
+    filled(postgres_url, "a")
+    filled(postgres_url, "b")
+
+    def late(request: SummaryRequest) -> str:
+        execute(postgres_url, "DELETE FROM procrastinate_workers")
+        return in_short(request)
+
+    enqueue(postgres_url, "a", now=True)
+    enqueue(postgres_url, "b", now=True)
+    work_off(postgres_url, late)
+    assert [state for state, *_ in stand(postgres_url)] == ["done", "done"]
+
+
 def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No other worker could ever check."""
     set_up(postgres_url)

@@ -215,7 +215,8 @@ class Worker:
             update_heartbeat_interval=self._stalled / 3,
             stalled_worker_timeout=self._stalled,
         )
-        working = asyncio.create_task(until_empty(run, lambda: self._begun) if once else _registered(run))
+        registered = partial(_registered, run)
+        working = asyncio.create_task(until_empty(registered, lambda: self._begun) if once else registered())
         waiting, losing = asyncio.create_task(asked.wait()), asyncio.create_task(lost.wait())
         try:
             await asyncio.wait({working, waiting, losing}, return_when=asyncio.FIRST_COMPLETED)
