@@ -60,6 +60,12 @@ def with_open_call(provider: str) -> Conversation:
             30_000,
             3_000,
         ),
+        (
+            400,
+            "Input tokens exceed the configured limit of 30000 tokens. You sent 45000 tokens. Time: 1764000000.",
+            30_000,
+            3_000,
+        ),
         (  # vLLM, where the prompt and the requested answer are too long together
             400,
             "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 32768 "

@@ -45,6 +45,8 @@ _BOUND = re.compile(r"at least (?:\d[\d,]*) input tokens")
 """The server stopped counting there: the prompt may be much longer (vLLM)."""
 _LEAST = 1_000
 """Smaller numbers in a refusal are status codes and the like."""
+_MOST = 100_000_000
+"""Larger ones are times and ids."""
 _SHARES = (0.8, 0.5, 0.5)
 """Shares of the refused size to try one after the other, if the provider does not name its limit."""
 _NO_LIMIT = 10**12
@@ -199,7 +201,7 @@ def _numbers_in(text: str) -> tuple[int, int, int]:
         prompt, answer, limit = (_number(number or "0") for number in compared.groups())
         return prompt, limit, answer
     numbers = sorted({_number(number) for number in _NUMBER.findall(text)})
-    sizes = [number for number in numbers if number >= _LEAST]
+    sizes = [number for number in numbers if _LEAST <= number <= _MOST]
     context, completion, named = (pattern.search(text) for pattern in (_CONTEXT_IS, _ANSWER_IS, _PROMPT_IS))
     if context and completion and sizes:
         answer = _number(completion[1] or completion[2])
