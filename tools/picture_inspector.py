@@ -22,7 +22,7 @@ from browsing import chromium_path, wait_for_jobs
 from prepared import fill_sample
 from serving import served
 
-from foveate.inspector import build_app
+from foveate.inspector.app import app_with
 from foveate.inspector.sources import StoreSource
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +42,7 @@ def main() -> None:
         store = f"sqlite:///{folder}/chats.db"
         fill_sample(store)
         browser = playwright.chromium.launch(executable_path=chromium_path())
-        with served(build_app(sources=[StoreSource(store, title="chats.db")])) as site:
+        with served(app_with(sources=[StoreSource(store, title="chats.db")])) as site:
             for scheme in ("light", "dark"):
                 page = browser.new_page(
                     viewport={"width": WIDTH, "height": HEIGHT},
