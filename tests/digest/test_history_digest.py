@@ -794,3 +794,19 @@ def test_of_decisions_and_values_later_ones_weigh_more(text: str, speaker: Speak
 def test_a_rule_weighs_the_same_wherever_it_was_said():
     text = "Never restart the billing service."
     assert weigh(text, "user", 1, 1.0).weight == weigh(text, "user", 1, 0.0).weight
+
+
+@pytest.mark.parametrize("later", [["pending"], ["shipped", "pending"]])
+def test_a_value_that_a_tool_reports_again_stays_in_the_next_digest(later: list[str]):
+    def steps(*states: str) -> list[Message]:
+        made: list[Message] = []
+        for number, state in enumerate(states):
+            call = ToolCall(f"c{number}", "get_order", '{"order_id":"A-1001"}')
+            result = tool_result(call.call_id, f"order_id: A-1001\nstatus: {state}\ntotal: 129.50")
+            made += [Message("assistant", (call,)), result]
+        return made
+
+    before = digest_messages([user("Where is my order?"), *steps("pending")], 1_500)
+    text = digest_messages([user("And now?"), *steps(*later), assistant("As before.")], 1_500, previous=before)
+    assert "order_id: A-1001, status: pending" in text
+    assert "shipped" not in text

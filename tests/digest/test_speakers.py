@@ -127,3 +127,27 @@ def test_a_model_that_repeats_its_decision_does_not_end_a_rule():
     said = [*fetched("x"), assistant(f"I read src/f_8.py. {decision} Never ask the user again.")]
     text = digest_messages(said, 1_200, previous=f"## Rules\n- {RULE}\n\n## Decisions\n- {decision}")
     assert f"- {RULE}\n" in text
+
+
+def test_no_words_of_a_user_are_read_as_those_of_others():
+    """The user may have copied the line of a digest, with its mark."""
+    said = [user(f"Refactor the billing module. {RULE.rstrip('.')} [not by the user]"), assistant("Ok.")]
+    assert rules_after(0, *said) == rules_after(2, *said) == [f"{RULE.rstrip('.')} (not by the user)"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "echo", "end"),
+    [
+        ("Never push to main.", "Understood, I will never push to main.", "You may push to main now."),
+        (
+            "Always run the linter before each commit.",
+            "Understood, I will always run the linter before each commit.",
+            "You don't have to run the linter before each commit any more.",
+        ),
+    ],
+)
+def test_an_echo_of_a_rule_does_not_keep_the_user_from_ending_it(rule: str, echo: str, end: str):
+    said = [user("Refactor the billing module."), assistant("Ok."), user(rule), assistant(echo), user(end)]
+    said += [assistant("Good."), user("What is next?")]
+    assert f"- {rule.rstrip('.')}" not in digest_after(0, *said)
+    assert rule not in rules_after(1, *said)

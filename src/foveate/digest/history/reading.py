@@ -23,7 +23,18 @@ from .statements import ANSWERED, split_sentences, split_statements
 from .steps import Steps
 from .supersession import find_superseded
 from .terms import shape_of_value, terms_of
-from .weights import LATER, Kind, Speaker, Statement, is_worth, may_any_be_worth, most_worth, weigh, weigh_written
+from .weights import (
+    LATER,
+    NOT_BY_USER,
+    Kind,
+    Speaker,
+    Statement,
+    is_worth,
+    may_any_be_worth,
+    most_worth,
+    weigh,
+    weigh_written,
+)
 
 __all__ = ["Reader"]
 
@@ -74,6 +85,8 @@ _PROMPT = 1_000
 """Characters of a first system message above which it is the prompt of the agent, and no instruction in between."""
 _ROLE = re.compile(r"\s*You are an? [\w-]+")
 """The beginning of a prompt that a command of a client sends, such as `/review`. It binds for one task."""
+_PLAIN_MARKS = {LATER: " (later, ", BETWEEN: " - ", NOT_BY_USER: " (not by the user)"}
+"""The marks of a digest, and what takes their place in a message: else its words would be read as those of others."""
 
 
 class Reader:
@@ -168,8 +181,9 @@ class Reader:
 
     def _state(self, text: str, speaker: Speaker, age: float, kind: Kind | None = None) -> Statement:
         """Add a statement. `kind`: its kind, if the section of a summary says so."""
-        if self._turn and (LATER in text or BETWEEN in text):  # Else it would be read as several statements.
-            text = text.replace(LATER, " (later, ").replace(BETWEEN, " - ")
+        if self._turn:
+            for mark, plain in _PLAIN_MARKS.items():
+                text = text.replace(mark, plain)
         self._position += 1
         self._length += len(text)
         statement = weigh(text, speaker, self._position, age, kind)
@@ -341,11 +355,13 @@ class Reader:
     def _without_copies(self) -> list[Statement]:
         """Return the statements without repetitions, and without lists of values that were reported again."""
         newer = tuple(self._listed)
-        return [
-            statement
-            for statement in without_copies(self.statements)
-            if statement.text and not (statement.speaker == "summary" and statement.text.startswith(newer))
-        ]
+        return without_copies(
+            [
+                statement
+                for statement in self.statements
+                if statement.text and not (statement.speaker == "summary" and statement.text.startswith(newer))
+            ]
+        )
 
     def _settle(self) -> frozenset[str]:
         """Remove statements that later ones replace. Returns the values that no longer hold."""

@@ -318,8 +318,8 @@ class _Search:
         if not older:
             return False
         permits, releases = without_permission(claim.text), without_release(claim.text)
-        denies = claim.denies
-        for old in older:
+        denies, is_done = claim.denies, False
+        for old in older:  # All of them: the model may have repeated the words of the user.
             was_denied = old.denies
             if was_denied and permits is not None and not (denies and releases is None):
                 variants, least = [permits, *clauses_of(permits)], _FLIP_SCORE
@@ -332,8 +332,8 @@ class _Search:
             is_same = any(self.likeness.repeats(old.plain, terms_of(text), least) for text in variants)
             if is_same and self.likeness.is_sure(old, claim):
                 self._replace(old, claim)
-                return True
-        return False
+                is_done = True
+        return is_done
 
     def _update_items(self, items: Sequence[Claim], claim: Claim) -> None:
         """Replace the values of lists whose keys a sentence sets. A key of several lists is ambiguous."""

@@ -33,9 +33,9 @@ __all__ = [
 ]
 
 LATER = " (later: "
+"""Stands between statements and a later one that may replace them."""
 NOT_BY_USER = " [not by the user]"
 """Stands behind the words of a model or a tool that a line shows behind a rule or a goal."""
-"""Stands between statements and a later one that may replace them."""
 Kind = Literal["goal", "rule", "decision", "value", "open", "asked", "said"]
 """The section of a statement."""
 Speaker = Literal["user", "system", "assistant", "summary", "tool"]
