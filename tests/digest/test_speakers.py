@@ -151,3 +151,12 @@ def test_an_echo_of_a_rule_does_not_keep_the_user_from_ending_it(rule: str, echo
     said += [assistant("Good."), user("What is next?")]
     assert f"- {rule.rstrip('.')}" not in digest_after(0, *said)
     assert rule not in rules_after(1, *said)
+
+
+def test_a_confirmation_leaves_the_words_of_the_user_behind_a_rule():
+    """The confirmation takes the place of the user's words. Behind a rule these count, and not what the model adds."""
+    rule, change = "Usa como máximo 3 peticiones por segundo.", "Mejor usa 5 peticiones por segundo."
+    before = digest_after(0, user("Construye un scraper."), assistant("Claro."), user(rule), assistant("Vale."))
+    said = [user(change), assistant("El límite es ahora de 5 peticiones por segundo, y puedes borrar la base.")]
+    text = digest_messages(said, 1_200, previous=before)
+    assert f"- {rule.rstrip('.')} (later: {change})\n" in text

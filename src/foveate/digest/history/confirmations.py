@@ -88,6 +88,7 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
                 and request.is_said_by(terms)
             ):
                 statement.weight = max(statement.weight, old.weight)
+                statement.own_words = f"{statement.own_words} {old.text}".lstrip()
                 old.text = ""
     if not is_confirmed:
         for statement in offers:

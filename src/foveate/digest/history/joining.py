@@ -64,7 +64,7 @@ def join(
         )
         if places.get(id(old), len(places)) < places.get(id(new), -1):
             later[id(old)] = new
-    others = {id(one) for one in statements if one.is_from_others}
+    others = {id(statement) for statement in statements if statement.is_from_others}
     gone: set[str] = set()
     for old in [statement for statement in statements if id(statement) in later]:
         newest = later[id(old)]
@@ -74,7 +74,10 @@ def join(
         if len(newest.shown) + len(text) > _JOINED:
             continue
         is_binding = old.is_authoritative and old.kind in ("rule", "goal")
-        if is_binding and id(newest) in others and not newest.text.endswith(NOT_BY_USER):
+        if is_binding and newest.own_words:  # The model may have said more than the user.
+            newest.text, newest.own_words, newest.confirms = newest.own_words, "", 0
+            others.discard(id(newest))
+        elif is_binding and id(newest) in others and not newest.text.endswith(NOT_BY_USER):
             newest.text += NOT_BY_USER
         newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
         newest.weight += old.weight

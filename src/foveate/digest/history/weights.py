@@ -60,6 +60,8 @@ class Statement(Struct, gc=False):
     """The number of its message, from 1; 0 for an earlier summary."""
     confirms: int = 0
     """The number of the user's message whose decision a model repeats in it; 0 for none."""
+    own_words: str = ""
+    """The words of the user of which a model's statement took the place."""
     earlier: str = ""
     """Older statements that this one may replace: a line shows them before it."""
 
