@@ -16,7 +16,7 @@ PNG = b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480) 
 PDF = b64encode(b"%PDF-1.4\n<< /Type /Pages /Count 3 >>\n" + bytes(300)).decode()
 WAV = b64encode(
     b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\0\x7d\0\0" + bytes(32_000)
-)
+).decode()
 
 
 def block(kind: str, format: str = "anthropic", **fields: object) -> Opaque:
@@ -31,7 +31,7 @@ def block(kind: str, format: str = "anthropic", **fields: object) -> Opaque:
         (Media("", "url", "https://x/a"), "image at https://x/a"),
         (Media("application/pdf", "base64", PDF, "report.pdf"), "pdf document, 3 pages, report.pdf"),
         (Media("application/octet-stream", "file", "file_1"), "document with the id file_1"),
-        (Media("audio/wav", "base64", WAV.decode()), "wav sound, 2 s"),
+        (Media("audio/wav", "base64", WAV), "wav sound, 2 s"),
         (Media("video/mp4", "base64", "AAAA"), "mp4 video"),
     ],
 )
@@ -54,6 +54,14 @@ def test_a_block_becomes_its_texts_and_media_without_encrypted_content():
     assert block_content(fetched) == (Text("url: https://p"), Media("application/pdf", "base64", PDF))
     assert block_content(block("compaction", "openai_responses", encrypted_content="gAAA" * 90)) == ()
     assert block_content(Opaque("anthropic", "x", "no JSON")) == (Text("no JSON"),)
+
+
+def test_a_sound_in_a_block_is_no_image():
+    """A WAV file and a WebP image begin with the same bytes."""
+    spoken = block("input_audio", "openai", name="wav", data=WAV)
+    assert block_content(spoken) == (Text("name: wav"),)
+    webp = b64encode(b"RIFF\0\0\0\0WEBPVP8X" + bytes(300)).decode()
+    assert block_content(block("x", data=webp)) == (Media("image/webp", "base64", webp),)
 
 
 def test_the_text_of_content_names_media():

@@ -64,6 +64,8 @@ _BEGINS = {
     "JVBERi": "application/pdf",
 }  # fmt: skip
 """The base64 text of the first bytes of each type."""
+_WEBP = "RUJQ"
+"""The base64 text of the tenth byte of a WebP and of the next two. A WAV begins with the same bytes as a WebP."""
 _PDF_MAX = 12_000_000
 """Longer base64 texts of PDFs are not searched for pages."""
 _INFLATED_MAX = 8_000_000
@@ -119,7 +121,8 @@ def image_size(data: str) -> tuple[int, int] | None:
 
 def media_type(data: str) -> str:
     """Return the media type of a base64 PNG, JPEG, GIF, WebP or PDF by its first bytes; "" for others."""
-    return next((mime for begin, mime in _BEGINS.items() if data.startswith(begin)), "")
+    found = next((mime for begin, mime in _BEGINS.items() if data.startswith(begin)), "")
+    return "" if found == "image/webp" and data[12:16] != _WEBP else found
 
 
 def page_count(data: str) -> int:

@@ -12,7 +12,7 @@ from binascii import Error
 from markupsafe import Markup
 from msgspec import Struct
 
-from ...core.media_tokens import image_size
+from ...core.media_tokens import image_size, media_type
 from ...core.messages import Media
 from .characters import element, marked, visible
 
@@ -23,14 +23,6 @@ _MOST_PIXELS = 50_000_000
 _DOWNLOAD = "application/octet-stream"
 _DATA_URL = re.compile(r"data:([\w.+/-]{0,100})[^,]{0,200}?;base64,", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*=*")
-_BEGINS = {
-    "iVBORw0KGgo": "image/png",
-    "/9j/": "image/jpeg",
-    "R0lGODdh": "image/gif",
-    "R0lGODlh": "image/gif",
-    "UklGR": "image/webp",
-}
-"""The base64 text of the first bytes of each image that a page shows. `image_size` reads the rest of a header."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _ENDINGS = {
     "application/pdf": "pdf", "audio/mpeg": "mp3", "audio/wav": "wav", "image/gif": "gif", "image/jpeg": "jpg",
@@ -118,7 +110,7 @@ def _image_type(encoded: str) -> str:
     size = image_size(encoded)
     if size is None or size[0] * size[1] > _MOST_PIXELS:
         return ""
-    return next((kind for begin, kind in _BEGINS.items() if encoded.startswith(begin)), "")
+    return media_type(encoded)
 
 
 def _name(media: Media, mime: str, kind: str) -> str:
