@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from hashlib import blake2b
@@ -21,7 +22,7 @@ from foveate import BadInput, Conversation, FoveateError, Message, Options, Text
 from foveate.core import growing, packed_messages, projection, saved_views
 from foveate.core.checker import Checker
 from foveate.core.edits import Replace, Span, Summarize, Target
-from foveate.core.messages import Media, Reasoning, ToolCall
+from foveate.core.messages import Media, Opaque, Reasoning, ToolCall, ToolResult
 from foveate.core.stamps import Lease, PartRetention
 from foveate.core.view import Entry
 from foveate.policies import fold, prune_tool_outputs, shrink_to_digest, supersede, when_it_pays
@@ -556,6 +557,7 @@ def test_erased_text_is_in_no_saved_view(tmp_path: Path, way: str, monkeypatch: 
 
 
 GOLDEN = {1: "ed5efecbde3921c7", 2: "ed5efecbde3921c7", 3: "b966ca96c7941dfb", 4: "b966ca96c7941dfb"}
+GOLDEN[5] = GOLDEN[4]
 """For each version of the blob: a hash of what it shows of one history. An earlier version never changes."""
 
 
@@ -579,6 +581,43 @@ def test_version_is_raised_when_a_history_shows_something_else() -> None:
     assert GOLDEN[saved_views.VERSION] == hash.hexdigest()
 
 
+BEGINS = {
+    "jpeg": b"\xff\xd8\xff\xe0",
+    "pdf": b"%PDF-1.4\n",
+    "wav": b"RIFF\0\0\0\0WAVE",
+    "wide": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (9_000).to_bytes(4, "big") + (20).to_bytes(4, "big"),
+}
+"""The first bytes of media. The image is too wide for Claude."""
+GOLDEN_MEDIA = {5: "1f150a8a525f597f"}
+"""The same for a history with media and with blocks that are kept whole."""
+
+
+def test_version_is_raised_when_media_or_blocks_show_something_else() -> None:
+    data = {name: b64encode(begin + bytes(300)).decode() for name, begin in BEGINS.items()}
+    media = [
+        Media("image/jpg", "base64", data["jpeg"]),
+        Media("image/png", "base64", data["wide"]),
+        Media("application/pdf", "base64", data["pdf"], "plan"),
+        Media("text/markdown", "base64", b64encode(b"# Plan").decode(), "plan.md"),
+        Media("audio/x-wav", "base64", data["wav"]),
+        Media("video/mp4", "base64", "AAAA"),
+        Media("application/pdf", "url", "https://a/b.pdf"),
+        Media("image/png", "file", "file_1"),
+    ]
+    hash = blake2b(digest_size=8)
+    for provider in FORMATS:
+        chat = opened(MemoryStore(), provider)
+        blocks = [Opaque(format, "found", '{"type":"found","title":"Kites"}') for format in FORMATS]
+        chat.append(Message("user", (Text("Look."), *media, *blocks)))
+        chat.prepare()
+        chat.record(Message("assistant", (Text("So."), *media[:1], *blocks, ToolCall("x", "look", "{}"))))
+        chat.append(Message("tool", (ToolResult("x", (Text("Seen."), *media, *blocks)),)))
+        hash.update(chat.body())
+        for entry in chat.view:
+            hash.update(repr((entry.handle, entry.kind, entry.message, entry.legalized)).encode())
+    assert GOLDEN_MEDIA[saved_views.VERSION] == hash.hexdigest()
+
+
 GOLDEN_FACTS: dict[int, dict[str, str]] = {
     2: {
         "fold units": "7ef26b66c694403c",
@@ -596,6 +635,7 @@ GOLDEN_FACTS: dict[int, dict[str, str]] = {
 """For each version of the blob: hashes of the facts of `balanced` about one view, by the words of their names."""
 GOLDEN_FACTS[3] = GOLDEN_FACTS[2]
 GOLDEN_FACTS[4] = {**GOLDEN_FACTS[3], "fold units": "8043ef3442cde5fe"}
+GOLDEN_FACTS[5] = GOLDEN_FACTS[4]
 
 
 def looks_and_changes(chat: Conversation, turns: int) -> None:
