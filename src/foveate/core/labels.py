@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
-__all__ = ["without_labels"]
+__all__ = ["TITLE", "without_labels"]
+
+TITLE = (
+    r" {0,3}(?:#{1,6}[ \t]+[^\w\r\n]{0,20}(?:m\d|(?<=&#)[\dxX])"  # `## **m1**` and `## &#109;1` look alike.
+    r"|m\d[^\r\n]{0,200}(?:\r\n?|\n) {0,3}(?:-+|=+)[ \t]*$)"
+)
+"""The beginning of a title of a message in Markdown, `## m1`, in any of the forms that Markdown has for titles."""
 
 
 def without_labels(text: str, label: str) -> str:

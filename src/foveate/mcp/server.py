@@ -20,7 +20,7 @@ from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent, T
 from pydantic import AnyHttpUrl, BaseModel, Field
 
 from ..conversation import Conversation
-from ..core.labels import without_labels
+from ..core.labels import TITLE, without_labels
 from ..core.messages import Content, Media, Text
 from ..counters import counter_for
 from ..errors import BadInput, FoveateError, NoSuchConversation, UnknownHandle
@@ -228,7 +228,7 @@ def _add_resources(server: MCPServer, source: Source) -> None:
         """A whole conversation, with every message as it was appended."""
         with _read(source, conversation) as chat:
             rows = chat.history()
-            texts = [(row, without_labels(text_of(row.message), r"## m\d")) for row in rows]
+            texts = [(row, without_labels(text_of(row.message), TITLE)) for row in rows]
             return "\n\n".join(f"## m{row.position} ({row.message.role})\n\n{text}" for row, text in texts)
 
 

@@ -29,7 +29,7 @@ from ..core.view import Entry, View
 from ..errors import BadSetting
 from .kinds import check_kinds
 from .leases import SYSTEM_PROMPT, Due, Levels
-from .placeholders import is_longer, placeholder
+from .placeholders import harmless_line, is_longer, placeholder
 
 __all__ = ["ANNOTATION", "BARE_ANNOTATION", "BARE_PREAMBLE", "BARE_STUB", "PREAMBLE", "STUB", "expire_results"]
 
@@ -340,7 +340,7 @@ def _cut_part(part: Content, due: Due, templates: _Templates) -> Text | Media:
             return part if short == text else Text(short)
         case Media(mime=mime):
             handle = f': expand("{due.entry.handle}")' if due.is_expandable else ""
-            return Text(f"[{mime or 'media'} omitted{handle}]")
+            return Text(f"[{harmless_line(mime) or 'media'} omitted{handle}]")
         case Opaque():
             return _showable(part)
 

@@ -23,12 +23,17 @@ def label_of(message: Message, before: Message | None = None) -> str:
     """Return the label of a message in a transcript. `before`: the message before it."""
     if (result := message.result) is not None:
         state = "" if result.state == "ok" else f", {result.state}"
-        return f"result{f' of {result.name}' if result.name else ''}{state}"
+        return f"result{f' of {_on_one_line(result.name)}' if result.name else ''}{state}"
     if is_summary(message):
         return "steps, told in short"
     if message.role == "user" and not is_from_user(message, before):
-        return f"{message.name or 'tool'}, not the user"
+        return f"{_on_one_line(message.name) or 'tool'}, not the user"
     return message.role
+
+
+def _on_one_line(name: str) -> str:
+    """Return a name without line ends: a model may have given it, and it must not add a label."""
+    return " ".join(name.split())
 
 
 MOST_PARTS = 6

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...conversation import Conversation
 from ...conversation.session import HistoryEntry
-from ...core.labels import without_labels
+from ...core.labels import TITLE, without_labels
 from ...core.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.plurals import plural
 from ..views.entries import role_of_erased
@@ -24,8 +24,6 @@ _CODE = re.compile(r"(`+)(?:(?!\1).)*?\1")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _PARSED = 100_000
 """Characters of a text in which code keeps its `<`."""
-_LABEL = r" {0,3}## m\d"
-"""The beginning of the title of a message."""
 _CONTROL = dict.fromkeys((*range(9), *range(11, 32), 127, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
 
 
@@ -82,7 +80,7 @@ def _prose(text: str) -> str:
 
     Code keeps its tags, unless a reader of Markdown would see HTML there: code in lists, for example, ends elsewhere.
     """
-    text = without_labels(_printable(text), _LABEL)
+    text = without_labels(_printable(text), TITLE)
     prose = _outside_of_code(text)
     return _TAG.sub("&lt;", prose) if _TAG.search(prose) and _has_html(prose) else prose
 
