@@ -8,7 +8,7 @@ from functools import cache
 __all__ = ["TITLE", "without_labels"]
 
 TITLE = (
-    r" {0,3}(?:#{1,6}[ \t]+[^\w\r\n]{0,20}(?:m\d|(?<=&#)[\dxX])"  # `## **m1**` and `## &#109;1` look alike.
+    r" {0,3}(?:#{1,6}[ \t]+(?![ \t])[^\w\r\n]{0,20}(?:m\d|(?<=&#)[\dxX])"  # `## **m1**` and `## &#109;1` look alike.
     r"|m\d[^\r\n]{0,200}(?:\r\n?|\n) {0,3}(?:-+|=+)[ \t]*$)"
 )
 """The beginning of a title of a message in Markdown, `## m1`, in any of the forms that Markdown has for titles."""
