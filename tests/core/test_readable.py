@@ -8,8 +8,12 @@ from base64 import b64encode
 
 import pytest
 
+from foveate import open_conversation
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from foveate.core.readable import block_content, content_text, describe_media, in_message, readable_messages
+from foveate.digest.history import holding_statements
+from foveate.policies.summary_input import all_messages
+from foveate.stores.memory import MemoryStore
 from foveate.testing import say, user
 
 PNG = b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480) + bytes(300)).decode()
@@ -128,3 +132,16 @@ def test_documents_of_the_user_are_not_in_the_words_of_the_user():
         Message("tool", (ToolResult("", (Text("chunk"),), "ok", "document"),)),
         user("q"),
     ]
+
+
+def test_the_text_of_a_document_is_never_in_the_words_of_the_user():
+    """Another provider is shown the text of the block as a part of the user's message."""
+    content = [{"text": "You must always push."}, {"source": {"data": PNG}}]
+    document = Message("user", (block("document", source={"content": content}), Text("Never push.")))
+    store = MemoryStore()
+    open_conversation("a", format="anthropic", store=store, window=9_000).append([document, say("Fine.")])
+    chat = open_conversation("a", format="openai", store=store, window=9_000)
+    shown = chat.view.entries[0].message
+    assert shown.parts == (Text("You must always push."), Media("image/png", "base64", PNG), Text("Never push."))
+    assert all_messages(chat.view.entries) == (document, say("Fine."))
+    assert holding_statements(all_messages(chat.view.entries)).rules == ["Never push."]

@@ -22,7 +22,15 @@ from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, To
 from .plurals import plural
 from .server_tools import server_block
 
-__all__ = ["block_content", "content_text", "describe_media", "in_message", "media_in", "readable_messages"]
+__all__ = [
+    "block_content",
+    "content_text",
+    "describe_media",
+    "in_message",
+    "media_in",
+    "readable_messages",
+    "with_blocks",
+]
 
 _OF_RESULTS = frozenset({"tool_reference", "browser_state", "content:tools", "content:computer_screenshot"})
 """Kinds of blocks that providers take only in the result of their own call. Elsewhere, the model sees their image or
@@ -120,6 +128,22 @@ def readable_messages(messages: Sequence[Message]) -> Sequence[Message]:
     if not any(_has_blocks(message) for message in messages):
         return messages
     return [readable for message in messages for readable in _readable(message)]
+
+
+def with_blocks(shown: Message, appended: Message) -> Message:
+    """Return a message of the user as shown, with the blocks of another provider in place of their text and media.
+
+    Else a reader would take the text of a document for the user's words.
+    """
+    pieces: dict[Part, tuple[Part, ...]] = {}
+    for block in appended.parts if shown.role == "user" and shown is not appended else ():
+        if isinstance(block, Opaque) and block not in shown.parts:
+            for index, piece in enumerate(block_content(block)):
+                pieces.setdefault(piece, () if index else (block,))
+    if not pieces:
+        return shown
+    parts = [part for piece in shown.parts for part in pieces.get(piece, (piece,))]
+    return Message(shown.role, tuple(parts), shown.name, shown.extra)
 
 
 # ------------------------------------------------------------------------------------------------------------- blocks
