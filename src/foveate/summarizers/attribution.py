@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from ..core.messages import Message
+from ..core.readable import readable_messages
 from ..core.summaries import SummaryRequest
 from ..digest.history.speakers import is_from_user, truncate_messages
 
@@ -83,7 +84,7 @@ class Statements:
     @cached_property
     def _messages(self) -> list[tuple[Message, bool]]:
         """Each message, and whether a user wrote it."""
-        pairs = pairwise((None, *self._request.everything))
+        pairs = pairwise((None, *readable_messages(self._request.everything)))
         return [(message, is_from_user(message, before)) for before, message in pairs if message is not None]
 
     @cached_property
