@@ -103,6 +103,15 @@ def test_items_of_the_provider_become_calls_with_results():
     assert answered.text == "yes"
 
 
+def test_calls_without_an_id_get_one_of_their_own():
+    """Else the result of the second message would be a newer one of the same call."""
+    pages = [block("web_search_call", "openai_responses", action={"query": query}, sources=query) for query in "ab"]
+    messages = readable_messages([Message("assistant", (page,)) for page in pages])
+    ids = [message.result.call_id for message in messages if message.result is not None]
+    assert ids == [call.call_id for message in messages for call in message.calls]
+    assert len(set(ids)) == 2
+
+
 def test_a_result_in_a_later_message_names_its_use():
     result = block("web_fetch_tool_result", tool_use_id="srvtoolu_1", content={"url": "https://p"})
     answered, text = readable_messages((Message("assistant", (result, Text("Read it."))),))

@@ -127,7 +127,7 @@ def readable_messages(messages: Sequence[Message]) -> Sequence[Message]:
     """
     if not any(_has_blocks(message) for message in messages):
         return messages
-    return [readable for message in messages for readable in _readable(message)]
+    return [readable for number, message in enumerate(messages) for readable in _readable(message, number)]
 
 
 def with_blocks(shown: Message, appended: Message) -> Message:
@@ -205,11 +205,11 @@ def _collect(key: str, value: Any, lines: list[str], media: list[Media]) -> None
 # ----------------------------------------------------------------------------------------------------------- messages
 
 
-def _readable(message: Message) -> Iterator[Message]:
+def _readable(message: Message, number: int) -> Iterator[Message]:
     if not _has_blocks(message):
         yield message
     elif message.role == "assistant":
-        yield from _with_steps(message)
+        yield from _with_steps(message, number)
     elif message.role == "user":
         for part in message.parts:
             if isinstance(part, Opaque) and (content := block_content(part)):
@@ -232,8 +232,11 @@ def _without_blocks(part: Part) -> tuple[Part, ...]:
             return (part,)
 
 
-def _with_steps(message: Message) -> Iterator[Message]:
-    """Yield the pieces of a message of the model, each with the results of the provider's tools behind it."""
+def _with_steps(message: Message, number: int) -> Iterator[Message]:
+    """Yield the pieces of a message of the model, each with the results of the provider's tools behind it.
+
+    `number`: that of the message, for the ids of calls that have none.
+    """
     parts: list[Part] = []
     names: dict[str, str] = {}
     for index, part in enumerate(message.parts):
@@ -243,7 +246,7 @@ def _with_steps(message: Message) -> Iterator[Message]:
         if part.is_compaction:
             parts += block_content(part)
             continue
-        call, content = _step_of(part, f"{part.kind}.{index}")
+        call, content = _step_of(part, f"{part.kind}.{number}.{index}")
         if call is not None:
             names[call.call_id] = call.name
             parts.append(call)
