@@ -18,7 +18,7 @@ import msgspec
 from .caches import cached_by_text
 from .media_duration import duration
 from .media_tokens import image_size, media_type, page_count
-from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .plurals import plural
 from .server_tools import server_block
 
@@ -29,7 +29,7 @@ __all__ = [
     "in_message",
     "media_in",
     "readable_messages",
-    "with_blocks",
+    "with_marks",
 ]
 
 _OF_RESULTS = frozenset({"tool_reference", "browser_state", "content:tools", "content:computer_screenshot"})
@@ -48,6 +48,8 @@ _ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code")
 """Fields with the arguments of a call."""
 _PAYLOAD = re.compile(r"(?:data:[^;,]{0,100};base64,)?([A-Za-z0-9+/_-]{256,}={0,2})")
 """A string of base64: media, or content that only the provider can read."""
+_OF_BLOCK = "block"
+"""In place of a format, in the fields of a text that stands for a block of another provider."""
 _PLACE_MAX = 200
 """Characters of a URL or a file id."""
 
@@ -130,20 +132,20 @@ def readable_messages(messages: Sequence[Message]) -> Sequence[Message]:
     return [readable for number, message in enumerate(messages) for readable in _readable(message, number)]
 
 
-def with_blocks(shown: Message, appended: Message) -> Message:
-    """Return a message of the user as shown, with the blocks of another provider in place of their text and media.
+def with_marks(shown: Message, appended: Message) -> Message:
+    """Return a message of the user as shown, with marks at the texts that stand for blocks of another provider.
 
-    Else a reader would take the text of a document for the user's words.
+    `readable_messages` takes a marked text for the block, else for the user's words.
     """
-    pieces: dict[Part, tuple[Part, ...]] = {}
+    marked: dict[Part, Part] = {}
     for block in appended.parts if shown.role == "user" and shown is not appended else ():
         if isinstance(block, Opaque) and block not in shown.parts:
-            for index, piece in enumerate(block_content(block)):
-                pieces.setdefault(piece, () if index else (block,))
-    if not pieces:
+            for piece in block_content(block):
+                if isinstance(piece, Text):
+                    marked[piece] = Text(piece.text, Extra(_OF_BLOCK, json.dumps({"kind": block.kind})))
+    if not marked:
         return shown
-    parts = [part for piece in shown.parts for part in pieces.get(piece, (piece,))]
-    return Message(shown.role, tuple(parts), shown.name, shown.extra)
+    return Message(shown.role, tuple(marked.get(part, part) for part in shown.parts), shown.name, shown.extra)
 
 
 # ------------------------------------------------------------------------------------------------------------- blocks
@@ -151,11 +153,22 @@ def with_blocks(shown: Message, appended: Message) -> Message:
 
 def _has_blocks(message: Message) -> bool:
     for part in message.parts:
-        if isinstance(part, Opaque):
+        if _kind_of(part):
             return True
         if isinstance(part, ToolResult) and any(isinstance(inner, Opaque) for inner in part.content):
             return True
     return False
+
+
+def _kind_of(part: Part) -> str:
+    """Return the kind of a block, or of the block that a text stands for; "" for anything else."""
+    match part:
+        case Opaque(kind=kind):
+            return kind or "block"
+        case Text(extra=Extra(format=format, fields=fields)) if format == _OF_BLOCK:
+            return str(json.loads(fields)["kind"]) or "block"
+        case _:
+            return ""
 
 
 def _text_of(part: Part) -> str:
@@ -212,9 +225,10 @@ def _readable(message: Message, number: int) -> Iterator[Message]:
         yield from _with_steps(message, number)
     elif message.role == "user":
         for part in message.parts:
-            if isinstance(part, Opaque) and (content := block_content(part)):
-                yield Message("tool", (ToolResult("", content, "ok", part.kind),))
-        if words := tuple(part for part in message.parts if not isinstance(part, Opaque)):
+            content = block_content(part) if isinstance(part, Opaque) else (part,) if isinstance(part, Text) else ()
+            if content and (kind := _kind_of(part)):
+                yield Message("tool", (ToolResult("", content, "ok", kind),))
+        if words := tuple(part for part in message.parts if not _kind_of(part)):
             yield Message("user", words, message.name, message.extra)
     else:
         parts = [inner for part in message.parts for inner in _without_blocks(part)]

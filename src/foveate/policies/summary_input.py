@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..core.edits import SummaryRole
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
-from ..core.readable import describe_media, with_blocks
+from ..core.readable import describe_media, with_marks
 from ..core.results import native_steps
 from ..core.sizes import tokens_of
 from ..core.summaries import SummaryRequest
@@ -173,7 +173,7 @@ def _left_out_note(count: int, digest: str = "") -> Message:
 
 
 def _cut_message(entry: Entry, keep: int, cuts_all: bool) -> Message:
-    message = entry.message if entry.outline is None else with_blocks(entry.message, entry.outline)
+    message = entry.message if entry.outline is None else with_marks(entry.message, entry.outline)
     parts: list[Part] = [part for part in message.parts if not isinstance(part, Reasoning)]
     if keep:
         parts = [_cut_part(part, keep, cuts_all or entry.is_result, entry.handle) for part in parts]

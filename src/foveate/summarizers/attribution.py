@@ -104,9 +104,11 @@ class Statements:
     def permitted(self) -> str | None:
         """Messages in which users agreed, each with the proposal before it; None if no user agreed to anything."""
         agreed: list[str] = []
-        for before, message in pairwise((None, *self._request.everything)):
-            if message is not None and is_from_user(message, before) and _ASSENT.search(message.text):
+        before: Message | None = None
+        for message, is_users in self._messages:
+            if is_users and _ASSENT.search(message.text):
                 agreed += [message.text, before.text if before and before.role == "assistant" else ""]
+            before = message
         if _ASSENT.search(self._request.previous):
             agreed.append(self._request.previous)
         return plain("\n".join(agreed)) if agreed else None
