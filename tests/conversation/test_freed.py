@@ -11,6 +11,7 @@ import pytest
 
 from foveate import Conversation, open_conversation
 from foveate.core.messages import assistant
+from foveate.core.view import View
 from foveate.plugins import plugin
 
 TOOL = {"name": "read_log", "input_schema": {"type": "object"}}
@@ -58,6 +59,15 @@ def test_a_dropped_conversation_is_freed_at_once(use: Callable[[Conversation], N
     state = ref(chat._session.state)
     del chat
     assert state() is None
+
+
+def test_no_view_of_a_dropped_conversation_stays():
+    """Views hold the messages that they show, such as documents of many megabytes."""
+    before = {id(each) for each in gc.get_objects() if isinstance(each, View)}
+    chat = open_conversation("t", format="anthropic", model="claude-haiku-4-5", window=8_000)
+    ask(chat)
+    del chat
+    assert [each for each in gc.get_objects() if isinstance(each, View) and id(each) not in before] == []
 
 
 def test_a_conversation_with_plugins_is_freed_at_once():

@@ -17,10 +17,12 @@ from collections.abc import Mapping
 from itertools import chain
 from math import inf
 from posixpath import basename
+from typing import Any
 
 from msgspec import Struct, field
 
-from ..core.caches import cached, cached_on_entry
+from ..core.caches import cached_on_entry
+from ..core.growing import Growing, notes
 from ..core.view import Entry, View
 from .span_selection import count_older
 from .tool_kinds import (
@@ -79,7 +81,6 @@ _FILE = re.compile(r"(?:^|, )(?:file_path|filePath|path|filename|file|target_fil
 _PATCH = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\s\\\"]+)")
 
 
-@cached(4)  # Several policies ask about one view.
 def needed_results(view: View) -> frozenset[int]:
     """Return the indices of the results that are worth their place, and of the messages that the model expanded.
 
@@ -87,6 +88,18 @@ def needed_results(view: View) -> frozenset[int]:
     The prices are those of the view: where the provider caches nothing, reading a result once more costs as much as
     fetching it, so fewer results are needed.
     """
+    known = _NEEDED.of(view)
+    asked = view.turn, len(view.entries), view.budget, view.call.prices
+    if asked not in known:  # Several policies ask about one view.
+        known.clear()
+        known[asked] = _needed_results(view)
+    return known[asked]
+
+
+_NEEDED: Growing[dict[Any, frozenset[int]]] = notes()
+
+
+def _needed_results(view: View) -> frozenset[int]:
     room = max(_ROOM_MIN * view.budget.usable, view.budget.usable - FIXED)
     older = count_older(view, int(WINDOW * room))
     known = _KNOWN.of(view)
