@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +16,7 @@ from sweeps import Interrupted
 from foveate import Message, ToolCall
 from foveate.conversation.request_items import _Written
 from foveate.core.edits import CALLER
+from foveate.requests import events as stream_events
 from foveate.requests.events import EventSplitter, StreamEvent, write_event
 from foveate.requests.request import MAX_EXPANSIONS, NotContinued, WireRequest
 from foveate.requests.splice_anthropic import AnthropicSplice
@@ -212,14 +214,37 @@ def test_pieces_of_a_text_are_not_split(format: str, is_joined: bool, monkeypatc
     client.say("And?")
     request = client.request(stream=True)
     sent = list(events(client.model.answer(json.loads(request.content)).response, usage=True))
-    split: list[bytes] = []
+    split: list[StreamEvent] = []
     feed = EventSplitter.feed
-    monkeypatch.setattr(EventSplitter, "feed", lambda self, piece: split.append(piece) or feed(self, piece))
+
+    def counted(splitter: EventSplitter, piece: bytes) -> Iterator[StreamEvent]:
+        for event in feed(splitter, piece):
+            split.append(event)
+            yield event
+
+    monkeypatch.setattr(EventSplitter, "feed", counted)
     pieces = [b"".join(sent)] if is_joined else sent
     assert [request.feed(piece) for piece in pieces] == pieces
-    assert b"".join(split).count(b"\n\n") < len(sent) / 2
+    assert 0 < len(split) < len(sent) / 2
     request.ended()
     assert client.chat.history()[-1].message.text == "All is well, and the log has no error at all."
+
+
+def test_a_long_first_event_in_small_pieces_is_searched_once(monkeypatch: pytest.MonkeyPatch):
+    """`response.created` repeats the instructions and the tools of the request."""
+    pattern, looked = stream_events._EVENT_END, 0
+
+    class Counted:
+        def search(self, text: bytes, start: int = 0) -> Any:
+            nonlocal looked
+            looked += len(text) - start
+            return pattern.search(text, start)
+
+    monkeypatch.setattr(stream_events, "_EVENT_END", Counted())
+    event = write_event({"type": "response.created", "instructions": "Be brief. " * 2_000})
+    beginning = stream_events.Beginning()
+    assert b"".join(beginning.feed(event[i : i + 100]) for i in range(0, len(event), 100)) == event
+    assert looked < 2 * len(event)
 
 
 def test_only_events_that_may_change_are_decoded(monkeypatch: pytest.MonkeyPatch):

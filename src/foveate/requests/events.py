@@ -14,8 +14,6 @@ __all__ = ["Beginning", "EventSplitter", "StreamEvent", "error_in", "write_event
 _EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 _USUAL = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
 """An event with at most a name and one line of data, as providers write it."""
-_COMMENTS = re.compile(rb"(?::[^\r\n]*(?:\r\n|\n|\r)|[\r\n])*")
-"""Whole comments, with the blank lines around them."""
 _JSON = msgspec.json.Decoder()
 
 
@@ -84,6 +82,7 @@ class Beginning:
     """
 
     def __init__(self) -> None:
+        self._splitter = EventSplitter()
         self._held = b""
         self.is_over = False
         """Whether the first event is known, and is no error."""
@@ -95,16 +94,14 @@ class Beginning:
         self._held += piece
         if self.error:
             return b""
-        comments = _COMMENTS.match(self._held)
-        start = comments.end() if comments is not None else 0
-        shown, self._held = self._held[:start], self._held[start:]
-        if (end := _EVENT_END.search(self._held)) is None:
-            return shown
-        event = _event(self._held[: end.end()])
-        self.error = error_in(event.data) or (event.content if event.name == "error" else b"")
-        if self.error:
-            return shown
-        return shown + self.rest()
+        shown = b""
+        for event in self._splitter.feed(piece):
+            if not (event.name or event.content):  # A comment.
+                shown, self._held = shown + event.raw, self._held[len(event.raw) :]
+                continue
+            self.error = error_in(event.data) or (event.content if event.name == "error" else b"")
+            return shown if self.error else shown + self.rest()
+        return shown
 
     def rest(self) -> bytes:
         """Return the bytes that wait, and hold no others back."""
