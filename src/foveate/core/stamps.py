@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
-"""Where a message comes from. `plugin`: a plugin added it; `summary`: a summary that the program brought;
-`derived`: the conversation itself, such as an original that it shows again.
+"""Where a message comes from. The first four are roles. `plugin`: a plugin added it. `summary`: the program brought a
+summary. `derived`: the conversation itself added it, such as an original that it shows again.
 """
 
 
