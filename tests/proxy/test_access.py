@@ -175,10 +175,18 @@ def test_a_file_of_tokens_names_each_tenant(tmp_path: Path):
 
 
 def test_an_upstream_is_a_provider_or_a_url():
-    assert upstreams_of("https://openrouter.ai/api/v1/") == ("https://openrouter.ai/api",) * 2
-    assert upstreams_of("http://localhost:1234/v1/chat/completions") == ("http://localhost:1234",) * 2
-    assert upstreams_of("openai") == ("https://api.openai.com",) * 2
-    assert upstreams_of(None) == ("https://api.anthropic.com", "https://api.openai.com")
+    for given, url in {
+        "https://openrouter.ai/api/v1/": "https://openrouter.ai/api",
+        "http://localhost:1234/v1/chat/completions": "http://localhost:1234",
+        "https://generativelanguage.googleapis.com/v1beta": "https://generativelanguage.googleapis.com",
+        "openai": "https://api.openai.com",
+    }.items():
+        assert upstreams_of(given) == {"anthropic": url, "openai": url, "gemini": url}
+    assert upstreams_of(None) == {
+        "anthropic": "https://api.anthropic.com",
+        "openai": "https://api.openai.com",
+        "gemini": "https://generativelanguage.googleapis.com",
+    }
     for wrong in ("gateway.example", "ftp://x.example", "https://", "https://x.example?a=1"):
         with pytest.raises(BadSetting, match="--upstream"):
             upstreams_of(wrong)

@@ -16,7 +16,8 @@ from foveate.testing import ScriptedModel
 from foveate.testing.responses import events
 
 PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "openai_responses": "/v1/responses"}
-MODELS = {"anthropic": "claude-opus-4-5", "openai": "gpt-5", "openai_responses": "gpt-5"}
+MODELS = {"anthropic": "claude-opus-4-5", "openai": "gpt-5", "openai_responses": "gpt-5", "gemini": "gemini-3-pro"}
+CONTENTS = {"anthropic": "content", "gemini": "parts"}
 EVENTS = 10**9
 """The size of pieces with one event each."""
 _SCHEMA = {"type": "object", "properties": {}}
@@ -24,6 +25,7 @@ TOOLS: dict[str, Any] = {
     "anthropic": [{"name": "read", "input_schema": _SCHEMA}],
     "openai": [{"type": "function", "function": {"name": "read", "parameters": _SCHEMA}}],
     "openai_responses": [{"type": "function", "name": "read", "parameters": _SCHEMA}],
+    "gemini": [{"functionDeclarations": [{"name": "read", "parametersJsonSchema": _SCHEMA}]}],
 }
 
 
@@ -66,10 +68,16 @@ class Client:
 
     def request(self, *, stream: bool = False) -> WireRequest:
         """Return the next request."""
-        api = api_of(PATHS[self.format])
-        assert api is not None
         tools = TOOLS[self.format]
-        body = {"model": self.name, "tools": tools, **self.fields, api.messages: self.items, "stream": stream}
+        body = {"tools": tools, **self.fields}
+        if self.format == "gemini":
+            method = "streamGenerateContent" if stream else "generateContent"
+            api = api_of(f"/v1beta/models/{self.name}:{method}", "alt=sse")
+        else:
+            api = api_of(PATHS[self.format])
+            body |= {"model": self.name, "stream": stream}
+        assert api is not None
+        body[api.messages] = self.items
         return WireRequest(self.chat, api, json.dumps(body).encode())
 
     def ask(self, *, stream: bool = False, size: int = 1000) -> dict[str, Any]:
@@ -103,16 +111,16 @@ class Client:
 
     def say(self, text: str) -> None:
         """Add a message of the user."""
-        self.items.append({"role": "user", "content": text})
+        self.items.append(spoken(self.format, text))
 
     def give(self, text: str) -> None:
         """Add the results of all calls in the newest answer."""
         for id in calls_in(self.format, self.answers[-1]):
             self.items.append(result(self.format, id, text))
-        if self.format == "anthropic":  # One message for all.
-            count = len(calls_in(self.format, self.answers[-1]))
-            blocks = [item["content"][0] for item in self.items[-count:]]
-            self.items[-count:] = [{"role": "user", "content": blocks}]
+        if self.format in ("anthropic", "gemini"):  # One message for all.
+            count, key = len(calls_in(self.format, self.answers[-1])), CONTENTS[self.format]
+            blocks = [item[key][0] for item in self.items[-count:]]
+            self.items[-count:] = [{"role": "user", key: blocks}]
 
 
 def gathered(format: str, stream: bytes) -> dict[str, Any]:
@@ -152,6 +160,10 @@ def check_stream(format: str, stream: bytes) -> None:
             assert sum("role" in choice["delta"] for each in data for choice in each["choices"]) <= 1
             assert sum(bool(each.get("usage")) for each in data) == 1
             assert stream.count(b"data: [DONE]") == 1
+        case "gemini":
+            assert len({each["responseId"] for each in data}) == 1
+            reasons = [each["candidates"][0].get("finishReason") for each in data]
+            assert [reason for reason in reasons if reason] == reasons[-1:]
         case _:
             assert (kinds[0], kinds[-1]) == ("response.created", "response.completed")
             assert (kinds.count("response.created"), kinds.count("response.completed")) == (1, 1)
@@ -172,6 +184,9 @@ def answered(format: str, answer: Mapping[str, Any]) -> list[Any]:
         case "openai":
             message = {key: value for key, value in answer["choices"][0]["message"].items() if value is not None}
             return [{"content": None, **message}] if message.keys() & {"content", "tool_calls"} else []
+        case "gemini":
+            content = answer["candidates"][0]["content"]
+            return [content] if content["parts"] else []
         case _:
             return [{key: value for key, value in item.items() if value is not None} for item in answer["output"]]
 
@@ -183,6 +198,9 @@ def calls_in(format: str, answer: Mapping[str, Any]) -> list[str]:
             return [block["id"] for block in answer["content"] if block["type"] == "tool_use"]
         case "openai":
             return [call["id"] for call in answer["choices"][0]["message"].get("tool_calls") or ()]
+        case "gemini":
+            parts = answer["candidates"][0]["content"]["parts"]
+            return [part["functionCall"]["id"] for part in parts if "functionCall" in part]
         case _:
             return [item["call_id"] for item in answer["output"] if item["type"] == "function_call"]
 
@@ -194,9 +212,24 @@ def text_in(format: str, answer: Mapping[str, Any]) -> str:
             return "".join(block["text"] for block in answer["content"] if block["type"] == "text")
         case "openai":
             return answer["choices"][0]["message"].get("content") or ""
+        case "gemini":
+            return "".join(part.get("text", "") for part in answer["candidates"][0]["content"]["parts"])
         case _:
             parts = [part for item in answer["output"] for part in item.get("content") or ()]
             return "".join(part["text"] for part in parts if part["type"] == "output_text")
+
+
+def spoken(format: str, text: str, role: str = "user") -> dict[str, Any]:
+    """Return the item of a text that somebody said."""
+    if format == "gemini":
+        return {"role": "model" if role == "assistant" else role, "parts": [{"text": text}]}
+    return {"role": role, "content": text}
+
+
+def usage_in(format: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usage in an answer."""
+    usage: dict[str, Any] = answer["usageMetadata" if format == "gemini" else "usage"]
+    return usage
 
 
 def result(format: str, id: str, text: str) -> dict[str, Any]:
@@ -206,6 +239,9 @@ def result(format: str, id: str, text: str) -> dict[str, Any]:
             return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]}
         case "openai":
             return {"role": "tool", "tool_call_id": id, "content": text}
+        case "gemini":
+            response = {"id": id, "name": "read", "response": {"output": text}}
+            return {"role": "user", "parts": [{"functionResponse": response}]}
         case _:
             return {"type": "function_call_output", "call_id": id, "output": text}
 

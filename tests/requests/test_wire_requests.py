@@ -24,11 +24,16 @@ from foveate.testing import ScriptedModel, call, say
 from foveate.testing.bodies import check_body
 from foveate.testing.usage import unmarked
 
-from client import TOOLS  # isort: skip
+from client import TOOLS, spoken  # isort: skip
 
 CLEARED = (Text("[cleared]"),)
-PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "openai_responses": "/v1/responses"}
-MODELS = {"anthropic": "claude-opus-4-5", "openai": "gpt-5", "openai_responses": "gpt-5"}
+PATHS = {
+    "anthropic": "/v1/messages",
+    "openai": "/v1/chat/completions",
+    "openai_responses": "/v1/responses",
+    "gemini": "/v1beta/models/gemini-3-pro:generateContent",
+}
+MODELS = {"anthropic": "claude-opus-4-5", "openai": "gpt-5", "openai_responses": "gpt-5", "gemini": "gemini-3-pro"}
 SESSIONS = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id")
 
 
@@ -53,7 +58,7 @@ def items_in(format: str, body: bytes) -> list[bytes]:
 
 
 def text_item(format: str, role: str, text: str) -> dict[str, Any]:
-    return {"role": role, "content": text}
+    return spoken(format, text, role)
 
 
 def tool_turn(format: str, number: int, text: str) -> list[dict[str, Any]]:
@@ -70,6 +75,11 @@ def tool_turn(format: str, number: int, text: str) -> list[dict[str, Any]]:
                 {"role": "assistant", "content": None, "tool_calls": [tool_call]},
                 {"role": "tool", "tool_call_id": f"t{number}", "content": text},
             ]
+        case "gemini":
+            function = {"id": f"t{number}", "name": "read", "args": {"n": 1.50}}
+            part = {"functionCall": function, "thoughtSignature": "c2lnbmVk"}
+            answered = {"id": f"t{number}", "name": "read", "response": {"output": text}}
+            return [{"role": "model", "parts": [part]}, {"role": "user", "parts": [{"functionResponse": answered}]}]
         case _:
             return [
                 {"type": "function_call", "call_id": f"t{number}", "name": "read", "arguments": '{"n" : 1.50}'},
@@ -84,13 +94,17 @@ def tools_of(format: str) -> list[dict[str, Any]]:
             return [{"name": "read", "input_schema": schema}]
         case "openai":
             return [{"type": "function", "function": {"name": "read", "parameters": schema}}]
+        case "gemini":
+            return TOOLS["gemini"]
         case _:
             return [{"type": "function", "name": "read", "parameters": schema}]
 
 
 def body_of(format: str, items: list[Any], **fields: Any) -> dict[str, Any]:
-    most = {"max_tokens": 100} if format == "anthropic" else {}
-    return {"model": MODELS[format], **most, "tools": tools_of(format), api_named(format).messages: items, **fields}
+    most: dict[str, Any] = {"max_tokens": 100} if format == "anthropic" else {}
+    if format != "gemini":  # The path names the model.
+        most["model"] = MODELS[format]
+    return {**most, "tools": tools_of(format), api_named(format).messages: items, **fields}
 
 
 def recorded(folder: Path, client: str) -> list[tuple[str, tuple[str, ...], dict[str, Any]]]:
@@ -183,9 +197,9 @@ def test_recorded_requests_that_shrink_keep_the_rest(client: str, wire_recording
 
 @pytest.mark.parametrize("format", list(PATHS))
 def test_numbers_escapes_and_repeated_keys_survive(format: str):
-    odd = (
-        b'{"role": "user", "content": "\\u00e9\\ud83d\\ude00\\/", "unknown": [1.50, 1E2, 12345678901234567890123],'
-        b' "twice": 1, "twice": 2}'
+    text = b'"\\u00e9\\ud83d\\ude00\\/"'
+    odd = b'{"role": "user", %s, "unknown": [1.50, 1E2, 12345678901234567890123], "twice": 1, "twice": 2}' % (
+        b'"parts": [{"text": %s}]' % text if format == "gemini" else b'"content": %s' % text
     )
     content = b'{"model":"%s", "max_tokens": 9,\n"%s" : [%s], "temperature": 1.000, "model2": null}' % (
         MODELS[format].encode(),
@@ -408,6 +422,10 @@ def test_input_of_responses_may_be_a_text():
         ("openai_responses", {"input": [{"type": "item_reference", "id": "msg_1"}]}, BadInput),
         ("anthropic", {"thread": {"type": "create"}}, BadInput),
         ("openai", {"n": 2}, BadInput),
+        ("gemini", {"generationConfig": {"candidateCount": 2}}, BadInput),
+        ("gemini", {"cachedContent": "cachedContents/1"}, BadInput),
+        ("gemini", {"systemInstruction": "You help."}, BadInput),
+        ("gemini", {"contents": "Hi."}, BadInput),
         ("openai", {"messages": 3}, ValueError),
         ("anthropic", {"system": 5}, BadInput),
         ("anthropic", {"system": {"text": "You help."}}, BadInput),
@@ -428,6 +446,31 @@ def test_bodies_that_are_no_requests_are_refused(content: bytes):
         WireRequest(opened("openai", window=9_000), api_named("openai"), content)
 
 
+def test_gemini_offers_expand_beside_the_functions_of_the_client():
+    """Vertex AI takes one list of functions. Google takes two spellings of each key."""
+    items = [text_item("gemini", "user", "Hi.")]
+    for tools, system in (
+        ("functionDeclarations", "systemInstruction"),
+        ("function_declarations", "system_instruction"),
+    ):
+        chat = opened("gemini", window=50_000, expand=None)
+        own = [{"googleMaps": {}}, {tools: [{"name": "read"}]}]
+        fields = {"tools": own, system: {"role": "user", "parts": [{"text": "Be brief."}]}, "contents": items}
+        sent = json.loads(WireRequest(chat, api_named("gemini"), spaced(fields)).content)
+        assert sent.keys() == fields.keys()
+        assert [tool.keys() for tool in sent["tools"]] == [{"googleMaps"}, {tools}]
+        assert [function["name"] for function in sent["tools"][1][tools]] == ["read", "expand"]
+        assert sent[system] == {"role": "user", "parts": [{"text": "Be brief."}, {"text": EXPAND_INSTRUCTION}]}
+        again = WireRequest(chat, api_named("gemini"), spaced({**fields, **sent, "contents": items}))
+        assert json.loads(again.content) == sent  # Once.
+
+
+def test_gemini_gets_no_function_beside_tools_of_google_alone():
+    chat = opened("gemini", window=50_000, expand=None)
+    content = spaced({"tools": [{"googleSearch": {}}], "contents": [text_item("gemini", "user", "Hi.")]})
+    assert WireRequest(chat, api_named("gemini"), content).content == content
+
+
 def test_many_tools_are_looked_through_a_few_times(monkeypatch: pytest.MonkeyPatch):
     """Clients send dozens of tools with each request."""
     looked_at, functions_in = list[object](), tool._functions_in
@@ -446,7 +489,7 @@ def overtaken(format: str) -> tuple[WireRequest, Conversation]:
     chat = opened(format, expand=None, window=16_000)
     requests = []
     for texts in (["Hello.", "I am Ann.", "My key is 1."], ["Hello.", "I am Bob."]):
-        items = [{"role": "user", "content": text} for text in texts]
+        items = [text_item(format, "user", text) for text in texts]
         fields = {"model": MODELS[format], "tools": TOOLS[format], "store": False, api_named(format).messages: items}
         requests.append(WireRequest(chat, api_named(format), spaced(fields)))
     return requests[0], chat
@@ -481,6 +524,20 @@ def test_paths_name_the_api():
     assert api_of("/openai/v1/chat/completions") == Api("openai", "messages", "")
     assert api_of("/v1/threads/t1/messages") is None
     assert api_of("/v1/messages/count_tokens") is None
+    gemini = Api("gemini", "contents", "systemInstruction", "gemini-3-pro", is_stream=False)
+    assert api_of("/v1beta/models/gemini-3-pro:generateContent") == gemini
+    vertex = "/v1/projects/p/locations/l/publishers"
+    assert api_of(f"{vertex}/google/models/gemini-3-pro:generateContent", "key=1") == gemini
+    streamed = f"{vertex}/google/models/gemini-3-pro:streamGenerateContent"
+    assert api_of(streamed, "key=1&alt=sse") == gemini._replace(is_stream=True)
+    assert api_of(streamed, "") is None  # One JSON list.
+    claude = Api("anthropic", "messages", "system", "claude-opus-4-5@20251101")
+    for method in ("rawPredict", "streamRawPredict"):
+        assert api_of(f"{vertex}/anthropic/models/claude-opus-4-5@20251101:{method}") == claude
+    assert api_of(f"{vertex}/anthropic/models/count-tokens@20240409:rawPredict") is None
+    assert api_of(f"{vertex}/mistralai/models/mistral-large:rawPredict") is None
+    assert api_of("/v1beta/models/gemini-3-pro:countTokens") is None
+    assert api_of("/v1beta/models/gemini-embedding:batchEmbedContents") is None
     assert model_name("anthropic", "claude-opus-5-5") == "claude-opus-5-5"
     assert model_name("openai", "claude-opus-5-5") == "gateway:claude-opus-5-5"
 
@@ -527,7 +584,7 @@ def test_every_request_is_legal_and_keeps_unchanged_items(
     store = MemoryStore()
     chat = opened(format, window=6_000, policy=policy, expand=None if expands else False, store=store)
     for end in range(1, len(items) + 1):
-        if b'"assistant"' in items[end - 1] or b'"function_call"' in items[end - 1]:
+        if any(word in items[end - 1] for word in (b'"assistant"', b'"function_call"', b'"model"')):
             continue  # A client asks after a message of its own.
         body = wire_body(format, items[:end])
         if format == "anthropic" and marks:
@@ -536,7 +593,7 @@ def test_every_request_is_legal_and_keeps_unchanged_items(
         assert refusals(format, request) == []
         sent = items_in(format, request.content)
         kept = [items[place] for places, _ in request.view.by_item() for place in places]
-        changes = {"openai": True, "openai_responses": False, "anthropic": not marks}[format]
+        changes = {"openai": True, "openai_responses": False, "anthropic": not marks, "gemini": False}[format]
         assert [item for item in sent if item in items] == kept or (expands and changes)
         if not expands and policy == "none":
             assert request.content == body
@@ -548,7 +605,7 @@ def test_every_request_is_legal_and_keeps_unchanged_items(
 @given(conversations(), st.data())
 def test_bytes_survive_edits_by_hand(conversation: tuple[str, list[bytes]], data: st.DataObject):
     format, items = conversation
-    if b'"assistant"' in items[-1]:
+    if b'"assistant"' in items[-1] or b'"model"' in items[-1]:
         items = items[:-1]
     chat = opened(format, window=100_000)
     WireRequest(chat, api_named(format), wire_body(format, items))

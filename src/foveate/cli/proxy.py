@@ -53,9 +53,9 @@ def proxy(
     arguments
         Arguments of the client of --wrap, after two hyphens: `foveate proxy --wrap claude -- --continue`.
     wrap
-        Start claude, codex or opencode behind a proxy of its own, at a free port, and end with it.
+        Start claude, codex, opencode or gemini behind a proxy of its own, at a free port, and end with it.
     upstream
-        Where requests go: anthropic, openai, or a URL (default: Anthropic or OpenAI, by the path of the request).
+        Where requests go: anthropic, openai, gemini, or a URL (default: the provider to which the path belongs).
     port
         The port to listen at (default: 8787).
     host
@@ -114,7 +114,7 @@ def proxy(
     url = choose_store(store, settings)
     if workers > 1 and url.startswith("memory:"):
         raise BadSetting("Workers cannot share a store in memory. Name a file or a database: --store chats.db.")
-    anthropic, openai = upstreams_of(upstream or (upstream_of(wrap, os.environ) if wrap else None))
+    upstreams = upstreams_of(upstream or (upstream_of(wrap, os.environ) if wrap else None))
     window = settings["window"] if window is None else window
     Conversations("memory:", format="openai", policy=policy, window=window).close()  # Raises BadSetting.
     proxy_settings = ProxySettings(
@@ -128,8 +128,9 @@ def proxy(
         is_strict=strict,
         max_body=max_body * 1_000_000,
         is_log_json=json_logs,
-        anthropic=anthropic,
-        openai=openai,
+        anthropic=upstreams["anthropic"],
+        openai=upstreams["openai"],
+        gemini=upstreams["gemini"],
     )
     check_start(proxy_settings)
     if wrap:

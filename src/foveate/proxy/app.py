@@ -95,7 +95,7 @@ class _Proxy:
         if not isinstance(tenant, _Refusal) and client.path in ("/metrics", "/foveate/status"):
             await self._show(client, tenant)
             return
-        api = api_of(client.path) if client.method == "POST" else None
+        api = api_of(client.path, client.query) if client.method == "POST" else None
         record = RequestRecord(client, api.format if api else "other")
         try:
             if isinstance(tenant, _Refusal):
@@ -164,10 +164,14 @@ class _Proxy:
 
     async def _answer_error(self, client: ClientRequest, record: RequestRecord, status: int, message: str) -> None:
         """Answer with an error in the shape of the API that the client uses."""
-        is_anthropic = record.api == "anthropic" or "anthropic-version" in client.values
-        kind = _KINDS.get(status, "api_error")
-        error: dict[str, Any] = {"type": kind, "message": f"foveate: {message}"}
-        body = {"type": "error", "error": error} if is_anthropic else {"error": {**error, "param": None, "code": None}}
+        error: dict[str, Any] = {"type": _KINDS.get(status, "api_error"), "message": f"foveate: {message}"}
+        body: dict[str, Any]
+        if record.api == "gemini":
+            body = {"error": {"code": status, "message": error["message"], "status": _STATES.get(status, "INTERNAL")}}
+        elif record.api == "anthropic" or "anthropic-version" in client.values:
+            body = {"type": "error", "error": error}
+        else:
+            body = {"error": {**error, "param": None, "code": None}}
         headers = [_JSON, (b"connection", b"close"), *record.headers()]  # The rest of the body is not read.
         if status == 503:
             headers.append((b"retry-after", b"5"))
@@ -245,6 +249,9 @@ _KINDS = {
     504: "timeout_error",
 }
 """Types of errors by status, in Anthropic's words. Source: Anthropic's page on errors."""
+_STATES = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 413: "INVALID_ARGUMENT", 503: "UNAVAILABLE"}
+_STATES |= {408: "DEADLINE_EXCEEDED", 421: "INVALID_ARGUMENT", 502: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+"""Names of errors by status, in Google's words. Source: google.rpc.Code."""
 
 
 _HEADER = "x-foveate-token"

@@ -39,6 +39,7 @@ class ClientRequest:
         self.path: str = scope["path"]
         target = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string") or b""
+        self.query: str = query.decode("latin-1")
         self.target: str = (target + b"?" + query if query else target).decode("latin-1")
         """Path and query as the client wrote them."""
         self.headers: list[Header] = scope["headers"]

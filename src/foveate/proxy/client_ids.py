@@ -33,7 +33,7 @@ _AGENTS: Final = ("x-claude-code-agent-id", "thread-id")
 """Headers with the id of an agent in its session. A main agent has none, or the id of the session."""
 _WINDOW: Final = "x-codex-window-id"
 """The header with `ID:NUMBER`. Codex adds 1 to the number each time that it compacts."""
-_CREDENTIALS: Final = ("authorization", "x-api-key", "api-key")
+_CREDENTIALS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _USER_ID: Final = re.compile(r"user_(?P<owner>\w+?)_account_(?P<account>[\w-]*?)_session_(?P<session>[\w-]+)")
 """The form of `metadata.user_id` in older versions of Claude Code. Newer ones send a JSON object."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -114,6 +114,8 @@ def _owner_of(headers: Mapping[str, str], user: Mapping[str, str]) -> bytes:
     if token.startswith("sk-ant-oat"):  # A subscription of Anthropic: the token changes every few hours.
         owner = user.get("account_uuid") or user.get("device_id")
         credential = f"anthropic {owner}" if owner else credential
+    elif token.startswith("ya29."):  # A login at Google: the token changes every hour, and names nobody.
+        credential = "google"
     elif token.startswith("eyJ") and token.count(".") == 2:  # A JSON web token, such as that of a ChatGPT login.
         claims = _claims(token)
         issuer, subject = claims.get("iss"), claims.get("sub")

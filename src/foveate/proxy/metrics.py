@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 __all__ = ["APIS", "OUTCOMES", "Metrics"]
 
-APIS: Final = ("anthropic", "openai", "openai_responses", "other")
+APIS: Final = ("anthropic", "openai", "openai_responses", "gemini", "other")
 """Formats of requests; `other`: paths that are passed through."""
 OUTCOMES: Final = ("managed", "passed", "unchanged", "refused", "failed", "gone")
 """The ways in which a request can end.

@@ -23,7 +23,11 @@ _SETTINGS: Final = "FOVEATE_PROXY_SETTINGS"
 """The environment variable with the settings of a worker, as JSON."""
 LEAST_TOKEN: Final = 16
 """Characters of a token."""
-_PROVIDERS: Final = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
+_PROVIDERS: Final = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
 
 
 class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +39,8 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     """URL that requests in Anthropic's format are sent to, without `/v1`."""
     openai: str = _PROVIDERS["openai"]
     """URL that all other requests are sent to, without `/v1`."""
+    gemini: str = _PROVIDERS["gemini"]
+    """URL that requests in Gemini's format are sent to, without `/v1beta`."""
     policy: str | None = None
     """Preset, or file of a preset. Default: that of the settings of foveate."""
     window: int | None = None
@@ -64,7 +70,7 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return the settings without keys and passwords."""
-        urls = {"store": self.store, "anthropic": self.anthropic, "openai": self.openai}
+        urls = {"store": self.store, "anthropic": self.anthropic, "openai": self.openai, "gemini": self.gemini}
         hidden = {name: without_password(url) for name, url in urls.items()}
         shown = {**msgspec.structs.asdict(self), **hidden, "tokens": len(self.tokens)}
         return f"<ProxySettings: {', '.join(f'{name}={shown[name]!r}' for name in shown if name != 'secret')}>"
@@ -79,21 +85,23 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(os.environ[_SETTINGS], type=cls)
 
 
-def upstreams_of(upstream: str | None) -> tuple[str, str]:
-    """Return the URL for Anthropic's format, and that for all else.
+def upstreams_of(upstream: str | None) -> dict[str, str]:
+    """Return the URLs for Anthropic's format, for Gemini's, and for all else (`openai`).
 
-    `upstream`: the name of a provider, a URL, or None for both providers. Raises BadSetting.
+    `upstream`: the name of a provider, a URL, or None for all providers. Raises BadSetting.
     """
     if upstream is None:
-        return _PROVIDERS["anthropic"], _PROVIDERS["openai"]
-    url = _PROVIDERS.get(upstream, upstream).rstrip("/").removesuffix("/chat/completions").removesuffix("/v1")
+        return dict(_PROVIDERS)
+    url = _PROVIDERS.get(upstream, upstream).rstrip("/")
+    for end in ("/chat/completions", "/v1", "/v1beta"):
+        url = url.removesuffix(end)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise BadSetting(
-            f"--upstream takes anthropic, openai, or a URL such as https://gateway.example, not {upstream!r}. A URL "
-            "begins with http:// or https://, and has no query: clients send their own."
+            f"--upstream takes anthropic, openai, gemini, or a URL such as https://gateway.example, not {upstream!r}. "
+            "A URL begins with http:// or https://, and has no query: clients send their own."
         )
-    return url, url
+    return dict.fromkeys(_PROVIDERS, url)
 
 
 def read_tokens(file: Path | None, token: str, tenant: str) -> dict[str, str]:

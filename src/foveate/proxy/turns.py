@@ -64,8 +64,8 @@ class Turns:
         self._pools: dict[tuple[str, str], Conversations] = {}
         self._outage = Outage()
         self._warned: set[str] = set()
-        self._unknown: set[str | None] = set()
-        """Names of models whose window is not known; None for requests without a name."""
+        self._unknown: set[str] = set()
+        """Names of models whose window is not known; "" for requests without a name."""
 
     def close(self) -> None:
         """Wait for what is being written."""
@@ -127,12 +127,12 @@ class Turns:
 
     def _request(self, chat: Conversation, api: Api, body: RequestBody) -> WireRequest:
         """Return the request with its view. For a model whose window is not known, one is assumed."""
-        model = body.value("model")
-        window = ASSUMED_WINDOW if isinstance(model, str | None) and model in self._unknown else None
+        model = body.model
+        window = ASSUMED_WINDOW if model in self._unknown else None
         try:
             return WireRequest(chat, api, body, window=window, watch=self._outage.watch)
         except UnknownWindow as error:
-            if isinstance(model, str | None) and len(self._unknown) < _MOST_WARNINGS:
+            if len(self._unknown) < _MOST_WARNINGS:
                 self._unknown.add(model)  # Its next request is not prepared twice.
             of_model = f" of model {error.model[:200]!r}" if error.model else ""
             self._log_once(

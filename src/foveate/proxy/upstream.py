@@ -32,6 +32,8 @@ _CONNECTION = frozenset(
 """Headers of one connection only. Source: RFC 9110, section 7.6.1."""
 _NOT_SENT_ON = _CONNECTION | {b"host", b"expect"}
 _OWN = b"x-foveate-"
+_OF_GOOGLE = ("/v1beta/", "/v1alpha/", "/upload/")
+"""How paths of the Gemini API begin. Others have the same with another version."""
 _CONNECT_SECONDS = 10
 _ENCODINGS_MAX = 3
 """Encodings of a request's body. Each costs as much as the largest body."""
@@ -67,7 +69,7 @@ class Upstream:
             read_bufsize=2**18,
         )
         # aiohttp would read the environment for each request, and add logins of a netrc file to it.
-        self._proxies = {base: _proxy_for(URL(base)) for base in (settings.anthropic, settings.openai)}
+        self._proxies = {base: _proxy_for(URL(base)) for base in (settings.anthropic, settings.openai, settings.gemini)}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -75,8 +77,10 @@ class Upstream:
 
     def _base(self, client: ClientRequest) -> str:
         """Return the URL of the provider whose API a request uses."""
-        is_anthropic = "anthropic-version" in client.values or client.path.endswith("/v1/messages")
-        return self._settings.anthropic if is_anthropic else self._settings.openai
+        if "anthropic-version" in client.values or client.path.endswith("/v1/messages"):
+            return self._settings.anthropic
+        is_google = bool(client.values.get("x-goog-api-key")) or client.path.startswith(_OF_GOOGLE)
+        return self._settings.gemini if is_google else self._settings.openai
 
     @asynccontextmanager
     async def send(

@@ -22,8 +22,9 @@ from .settings import ProxySettings
 
 __all__ = ["CLIENTS", "client_command", "upstream_of", "wrap"]
 
-CLIENTS: Final = ("claude", "codex", "opencode")
-"""Claude Code, Codex and OpenCode."""
+CLIENTS: Final = ("claude", "codex", "opencode", "gemini")
+"""Claude Code, Codex, OpenCode and Gemini CLI."""
+_GEMINI_URL: Final = "GOOGLE_GEMINI_BASE_URL"
 _OPENCODE_CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 """A variable with settings of OpenCode as JSON. They are merged with those of its files."""
 
@@ -82,6 +83,8 @@ def client_command(words: Sequence[str], url: str, environment: Mapping[str, str
             return [name, "-c", f'openai_base_url="{url}/v1"', *arguments], dict(environment)
         case "opencode":
             return [name, *arguments], {**environment, _OPENCODE_CONFIG: _opencode_config(url, environment)}
+        case "gemini":
+            return [name, *arguments], {**environment, _GEMINI_URL: url}
         case _:
             raise BadSetting(
                 f"--wrap knows {', '.join(CLIENTS)}, not {name!r}. Start `foveate proxy`, and set the base URL of "
@@ -91,7 +94,8 @@ def client_command(words: Sequence[str], url: str, environment: Mapping[str, str
 
 def upstream_of(name: str, environment: Mapping[str, str]) -> str | None:
     """Return the URL that a client sends its requests to without a proxy, if its variables name one."""
-    return environment.get("ANTHROPIC_BASE_URL") or None if name == "claude" else None
+    variable = {"claude": "ANTHROPIC_BASE_URL", "gemini": _GEMINI_URL}.get(name, "")
+    return environment.get(variable) or None
 
 
 def _opencode_config(url: str, environment: Mapping[str, str]) -> str:

@@ -219,6 +219,10 @@ def _splices_of(format: str) -> Callable[[IsOurs], Splice]:
             from .splice_chat import ChatSplice
 
             return ChatSplice
+        case "gemini":
+            from .splice_gemini import GeminiSplice
+
+            return GeminiSplice
         case _:
             from .splice_responses import ResponsesSplice
 

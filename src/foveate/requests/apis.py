@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -12,7 +13,7 @@ from ..models.known import check_model
 
 __all__ = ["CONVERSATION_HEADER", "SERVER_STATE", "Api", "api_for", "api_of", "beta_header", "model_name", "state_in"]
 
-SERVER_STATE: Final = ("previous_response_id", "conversation", "thread")
+SERVER_STATE: Final = ("previous_response_id", "conversation", "thread", "cachedContent", "cached_content")
 """Fields of requests whose history the provider keeps."""
 CONVERSATION_HEADER: Final = "x-foveate-conversation"
 """The header of a request in which a program names the conversation. It is not sent on."""
@@ -27,6 +28,10 @@ class Api(NamedTuple):
     """The key of the list of messages."""
     system: str
     """The key of the system prompt; "" if it stands among the messages."""
+    model: str = ""
+    """The model, if the path names it; "" if the body does."""
+    is_stream: bool | None = None
+    """Whether the answer is a stream, if the path says so; None if the body does."""
 
 
 _APIS: Final = {
@@ -34,15 +39,41 @@ _APIS: Final = {
     "/chat/completions": Api("openai", "messages", ""),
     "/responses": Api("openai_responses", "input", "instructions"),
 }
-_BY_FORMAT: Final = {api.format: api for api in _APIS.values()}
+_GEMINI: Final = Api("gemini", "contents", "systemInstruction")
+_BY_FORMAT: Final = {api.format: api for api in (*_APIS.values(), _GEMINI)}
+_OF_GOOGLE: Final = re.compile(
+    r".*?(?:/publishers/(?P<publisher>[^/]+))?/(?:models|tunedModels|endpoints)/(?P<model>[^/]+):(?P<method>\w+)"
+)
+"""A path with a model, of the Gemini API and of Vertex AI, which serves Claude as well."""
+_COUNTS: Final = "count-tokens"
+"""How the names of models begin with which Vertex AI counts the tokens of a request for Claude."""
 
 
-def api_of(path: str) -> Api | None:
-    """Return the API of a POST request to this path, without its query; None if its requests show no view.
+def api_of(path: str, query: str = "") -> Api | None:
+    """Return the API of a POST request to this path; None if its requests show no view.
 
-    `/v1/threads/ID/messages` belongs to another API of OpenAI.
+    `/v1/threads/ID/messages` belongs to another API of OpenAI. A stream of Gemini shows a view if it consists of
+    events, as Google's SDKs ask for it with `alt=sse` in the query.
     """
-    return next((api for end, api in _APIS.items() if path.endswith(end)), None)
+    known = next((api for end, api in _APIS.items() if path.endswith(end)), None)
+    return known or (_api_of_google(path, query) if ":" in path else None)
+
+
+def _api_of_google(path: str, query: str) -> Api | None:
+    match = _OF_GOOGLE.fullmatch(path)
+    if match is None:
+        return None
+    publisher, model, method = match.group("publisher", "model", "method")
+    if publisher == "anthropic":  # The body of a request is Anthropic's, without the model.
+        is_message = method in ("rawPredict", "streamRawPredict") and not model.startswith(_COUNTS)
+        return _BY_FORMAT["anthropic"]._replace(model=model) if is_message else None
+    match method:
+        case "generateContent":
+            return _GEMINI._replace(model=model, is_stream=False)
+        case "streamGenerateContent" if "alt=sse" in query.split("&"):
+            return _GEMINI._replace(model=model, is_stream=True)
+        case _:
+            return None
 
 
 def state_in(fields: Mapping[str, Any], items: object) -> str:

@@ -31,6 +31,7 @@ _BEGINNING: Final = 1_000
 """Bytes at the beginning of bodies by which lists are looked up. Shorter bodies are read whole."""
 _REFERENCE_MAX: Final = 200
 """Bytes of an item that may refer to one of the provider's."""
+_OTHER_SPELLING: Final = "system_instruction"
 _TYPED: Final = re.compile(rb'"type"\s*:\s*"').search
 _ALIKE_MAX: Final = 16
 """Lists with one such beginning that are remembered."""
@@ -145,7 +146,7 @@ class RequestBody:
         """
         self.content = content
         """The bytes as they came."""
-        self._messages = api.messages
+        self._api = api
         self._known: _KnownList | None = None  # the list of an earlier body that begins as this one
         self._count = 0  # items that both have
         self._own: _KnownList | None = None  # this list, for later bodies
@@ -175,7 +176,7 @@ class RequestBody:
         mark = f'"{token_hex(16)}"'.encode()
         try:
             fields = _FIELDS.decode(b"".join((self._known.head, mark, self.content[end:])))
-            rest = _LIST.decode(fields[self._messages])
+            rest = _LIST.decode(fields[self._api.messages])
         except (msgspec.MsgspecError, KeyError):
             return None
         if not rest or bytes(rest[0]) != mark:
@@ -189,8 +190,23 @@ class RequestBody:
 
         Raises KeyError if there are no messages, and MsgspecError if they are neither a list nor a text.
         """
-        raw = self.fields[self._messages]
+        raw = self.fields[self._api.messages]
         return None if bytes(memoryview(raw)[:1]) == b'"' else [bytes(item) for item in _LIST.decode(raw)]
+
+    @property
+    def system_key(self) -> str:
+        """The key of the system prompt; "" if it stands among the messages. Google takes two spellings."""
+        return _OTHER_SPELLING if _OTHER_SPELLING in self.fields else self._api.system
+
+    @property
+    def model(self) -> str:
+        """The name of the model as the client wrote it; "" if there is none."""
+        return self._api.model or str(self.value("model") or "")
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the client wants a stream."""
+        return self.value("stream") is True if self._api.is_stream is None else self._api.is_stream
 
     @cached_property
     def state(self) -> str:

@@ -22,7 +22,7 @@ from ..expand.tool import NAMES
 from .answer import Answer
 from .apis import Api, model_name
 from .body import RequestBody
-from .writing import RequestWriter, json_value
+from .writing import RequestWriter, has_functions, json_value
 
 __all__ = ["LENGTH_STATUSES", "MAX_EXPANSIONS", "AnsweredCall", "ApiError", "NotContinued", "WireRequest"]
 
@@ -98,24 +98,22 @@ class WireRequest:
         is.
         """
         body = content if isinstance(content, RequestBody) else RequestBody(api, content)
-        fields = body.fields
         if state := body.state:
             raise BadInput(f"{state} lets the provider keep the history. Send whole lists instead.")
-        if (json_value(fields.get("n")) or 1) != 1:
+        if _answers_asked(api, body) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
         self._api, self._body, self._window, self._watch = api, body, window, watch
         raws, messages = _messages(api, body)
         self._writer = RequestWriter(api, body, raws, adds_marks=adds_marks)
-        self._system = body.value(api.system) if api.system else None
-        if not isinstance(self._system, str | list | None):
-            raise BadInput(f"{api.system} is neither a text nor a list. Correct it: the provider refuses it too.")
+        self._system = body.value(body.system_key) if body.system_key else None
+        if not isinstance(self._system, dict if api.format == "gemini" else str | list) and self._system is not None:
+            raise BadInput(f"{body.system_key} has the wrong type. Correct it: the provider refuses it too.")
         self._tools = body.value("tools") or ()
-        self._model = model_name(api.format, str(json_value(fields.get("model")) or "")) or None
-        # A response that the provider stores may be continued by its id, where an expansion is a call without result.
-        self._may_expand = api.format != "openai_responses" or json_value(fields.get("store")) is False
+        self._model = model_name(api.format, body.model) or None
+        self._may_expand = _may_expand(api, body)
         self.chat = chat
         """The conversation that the request continues."""
-        self.is_stream: bool = json_value(fields.get("stream")) is True
+        self.is_stream: bool = body.is_stream
         """Whether the client wants a stream."""
         self.content = b""
         """The body to send next."""
@@ -327,6 +325,27 @@ class WireRequest:
         self._answer.continue_with_next()
         self.follow_up = self.content
         return True
+
+
+def _answers_asked(api: Api, body: RequestBody) -> Any:
+    """Return how many answers the client wants."""
+    if api.format != "gemini":
+        return body.value("n") or 1
+    config = body.value("generationConfig") or body.value("generation_config")
+    return (config.get("candidateCount") or config.get("candidate_count") or 1) if isinstance(config, dict) else 1
+
+
+def _may_expand(api: Api, body: RequestBody) -> bool:
+    """Return whether the request may offer the tool `expand`."""
+    match api.format:
+        case "openai_responses":
+            # A response that the provider stores may be continued by its id. A call of ours has no result there.
+            return body.value("store") is False
+        case "gemini":  # Most models refuse Google's own tools and functions in one request.
+            tools = body.value("tools") or ()
+            return not tools or any(has_functions(tool) for tool in tools)
+        case _:
+            return True
 
 
 def _messages(api: Api, body: RequestBody) -> tuple[list[bytes], list[Any]]:

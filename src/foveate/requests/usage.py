@@ -7,8 +7,12 @@ from typing import Any
 
 __all__ = ["continued"]
 
-_SUMMED = ("output_tokens", "completion_tokens", "server_tool_use")
+_SUMMED = (
+    *("output_tokens", "completion_tokens", "server_tool_use"),
+    *("candidatesTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount"),  # Gemini's.
+)
 """Keys, and beginnings of keys, whose numbers are added up."""
+_TOTALS = ("total_tokens", "totalTokenCount")
 
 
 def continued(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -24,8 +28,9 @@ def continued(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None)
             output += value if _is_count(value) else 0
         else:
             total.setdefault(key, value)
-    if second and "total_tokens" in second:
-        total["total_tokens"] += output
+    for key in _TOTALS:
+        if second and key in second:
+            total[key] += output
     return total
 
 

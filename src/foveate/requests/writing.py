@@ -17,11 +17,16 @@ from .apis import Api
 from .body import RequestBody
 from .cache_marks import MARK_KEY, add_marks, keep_marks, marks_pay
 
-__all__ = ["RequestWriter", "WrittenRequest", "json_value"]
+__all__ = ["RequestWriter", "WrittenRequest", "has_functions", "json_value"]
 
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _INSTRUCTION: Final = msgspec.json.encode(EXPAND_INSTRUCTION)
+_FUNCTIONS: Final = ("functionDeclarations", "function_declarations")
+"""Keys of the list of functions in a tool of Gemini's. Google takes two spellings."""
+_RESPONSES: Final = ("functionResponse", "function_response")
+"""Keys of the result of a call."""
+_CALLS: Final = ("functionCall", "function_call")
 _CONTENTS: Final = frozenset(("role", "content", "refusal", "tool_calls", "tool_call_id"))
 """Keys of a chat message that hold its content."""
 
@@ -71,6 +76,8 @@ class RequestWriter:
             while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
                 items.pop(0)  # A system prompt of ours stands first: the API takes it only in `system`.
                 fields["system"] = _with_blocks(fields.get("system"), bodies.pop(0))
+        if self._api.format == "gemini":
+            bodies = _with_joined_responses(bodies, [bool(item.body) for item in items])
         if offers:
             self._offer_expand(fields, bodies)
         if adds_marks:
@@ -103,15 +110,34 @@ class RequestWriter:
     def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
         """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
         if not offers_expand(self._tools):
-            fields["tools"] = _with_item(fields.get("tools"), expand_tool_json(self._api.format))
-        if self._api.system:
-            fields[self._api.system] = _with_instruction(fields.get(self._api.system))
+            fields["tools"] = self._with_expand(fields.get("tools"))
+        if key := self._body.system_key:
+            is_content = self._api.format == "gemini"
+            fields[key] = (_with_instruction_part if is_content else _with_instruction)(fields.get(key))
             return
         first = _FIELDS.decode(bodies[0]) if bodies else {}
         if json_value(first.get("role")) in ("system", "developer") and first.get("content"):
             bodies[0] = _object({**first, "content": _with_instruction(first["content"])})
         else:
             bodies.insert(0, b'{"role":"system","content":' + _INSTRUCTION + b"}")
+
+    def _with_expand(self, raw: bytes | None) -> bytes:
+        """Return the client's tools with `expand`. Vertex AI takes only one list of functions."""
+        tool = expand_tool_json(self._api.format)
+        place = next((at for at, known in enumerate(self._tools) if has_functions(known)), -1)
+        if raw is None or place < 0:
+            return _with_item(raw, tool)
+        tools = [bytes(item) for item in _LIST.decode(raw)]
+        fields = dict[str, bytes](_FIELDS.decode(tools[place]))
+        key = next(key for key in _FUNCTIONS if key in fields)
+        fields[key] = _with_item(fields[key], *_LIST.decode(_FIELDS.decode(tool)[_FUNCTIONS[0]]))
+        tools[place] = _object(fields)
+        return b"[" + b",".join(tools) + b"]"
+
+
+def has_functions(tool: object) -> bool:
+    """Return whether a tool is a list of functions, as Gemini has them."""
+    return isinstance(tool, dict) and any(tool.get(key) for key in _FUNCTIONS)
 
 
 def json_value(raw: msgspec.Raw | bytes | None) -> Any:
@@ -160,6 +186,47 @@ def _with_function(body: bytes, before: bytes) -> bytes:
             return body
 
 
+def _with_joined_responses(bodies: Sequence[bytes], are_ours: Sequence[bool]) -> list[bytes]:
+    """Return Gemini's contents, with results of ours in the content of the client's results beside them.
+
+    The API wants the results of all calls of one content in one content. `are_ours`: whether we wrote each content.
+    """
+    joined: list[bytes] = []
+    is_last_ours = False
+    for body, is_ours in zip(bodies, are_ours, strict=True):
+        parts = _parts_with_results(body) if (is_ours or is_last_ours) and len(joined) > 1 else []
+        before = _parts_with_results(joined[-1]) if parts else []
+        if before:
+            fields = dict[str, bytes](_FIELDS.decode(joined[-1]))
+            joined[-1] = _object(fields, {"parts": _in_order_of_calls([*before, *parts], joined[-2])})
+        else:
+            joined.append(body)
+        is_last_ours = is_ours or bool(before)
+    return joined
+
+
+def _parts_with_results(body: bytes) -> list[bytes]:
+    """Return the parts of a content of Gemini's with a result; [] for another content."""
+    if not any(key.encode() in body for key in _RESPONSES):
+        return []
+    parts = [bytes(part) for part in _LIST.decode(_FIELDS.decode(body)["parts"])]
+    return parts if any(_named(part, _RESPONSES) is not None for part in parts) else []
+
+
+def _in_order_of_calls(parts: list[bytes], calls: bytes) -> list[bytes]:
+    """Return results in the order of the calls in the content before them, and other parts behind the results."""
+    named = [_named(bytes(part), _CALLS) for part in _LIST.decode(_FIELDS.decode(calls)["parts"])]
+    places = {name: place for place, name in enumerate(named) if name is not None}
+    return sorted(parts, key=lambda part: places.get(_named(part, _RESPONSES) or "", len(named)))
+
+
+def _named(part: bytes, keys: tuple[str, str]) -> str | None:
+    """Return the id, or else the name, of a call or a result in a part; None for another part."""
+    fields = json.loads(part)
+    inner = next((fields[key] for key in keys if fields.get(key)), None)
+    return str(inner.get("id") or inner.get("name")) if isinstance(inner, dict) else None
+
+
 def _object(fields: Mapping[str, bytes | msgspec.Raw], lists: Mapping[str, Sequence[bytes]] = {}) -> bytes:
     """Return a JSON object. `lists`: the items of those fields that are lists."""
     pieces: list[bytes | msgspec.Raw] = []  # Joined at once: each copy of a long request takes time.
@@ -181,6 +248,14 @@ def _with_blocks(raw: bytes | None, message: bytes) -> bytes:
     if isinstance(prompt, list):
         return _with_item(raw, *map(msgspec.json.encode, blocks))
     return msgspec.json.encode([*([{"type": "text", "text": prompt}] if prompt else []), *blocks])
+
+
+def _with_instruction_part(raw: bytes | None) -> bytes:
+    """Return a system prompt of Gemini's with the instruction of `expand` at its end, once."""
+    if raw is not None and _INSTRUCTION in bytes(raw):
+        return raw
+    fields = dict[str, bytes](_FIELDS.decode(raw or b"{}"))
+    return _object({**fields, "parts": _with_item(fields.get("parts"), b'{"text":' + _INSTRUCTION + b"}")})
 
 
 def _with_instruction(raw: bytes | None) -> bytes:

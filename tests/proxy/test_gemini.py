@@ -1,0 +1,195 @@
+"""Clients of the Gemini API through a proxy, before a provider that refuses illegal requests."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
+pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
+
+from servers import RawProvider, RunningProxy, numbers, running_proxy
+from waiting import until
+
+import foveate
+from foveate.formats import gather
+from foveate.open import open_store
+from foveate.testing import Failure, ScriptedModel, call, say
+from foveate.testing.server import StubServer
+
+WINDOW = 16_000
+CALLS = 20
+ANSWER = "Log 7 has an error."
+SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}}
+TOOLS = [{"functionDeclarations": [{"name": "read_log", "parametersJsonSchema": SCHEMA}]}]
+HEADERS = {"x-goog-api-key": "secret-key-1", "content-type": "application/json"}
+
+
+def log_text(number: int) -> str:
+    return "".join(f"Line {line} of log {number}: every request was answered in time.\n" for line in range(100))
+
+
+def path_of(method: str, model: str = "gemini-2.5-pro") -> str:
+    return f"/v1beta/models/{model}:{method}"
+
+
+def post(proxy: RunningProxy, path: str, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers (names in lower case) and content of the answer."""
+    connection = HTTPConnection("127.0.0.1", proxy.port, timeout=60)
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request("POST", path, content, {**HEADERS, **headers})
+    response = connection.getresponse()
+    answer = response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+    connection.close()
+    return answer
+
+
+def loop(proxy: RunningProxy, contents: list[Any], *, stream: bool) -> str:
+    """The loop of a program that uses tools; return the last text."""
+    while True:
+        fields = {"systemInstruction": {"parts": [{"text": "Be brief."}]}, "tools": TOOLS, "contents": contents}
+        path = f"{path_of('streamGenerateContent')}?alt=sse" if stream else path_of("generateContent")
+        status, _, content = post(proxy, path, fields)
+        assert status == 200, content
+        if stream:
+            gatherer = gather("gemini")
+            gatherer.feed(content)
+            response: Any = gatherer.whole()
+        else:
+            response = json.loads(content)
+        answer = response["candidates"][0]["content"]
+        contents.append(answer)
+        calls = [part["functionCall"] for part in answer["parts"] if "functionCall" in part]
+        if not calls:
+            return "".join(part["text"] for part in answer["parts"])
+        results = [
+            {"id": each["id"], "name": each["name"], "response": {"output": log_text(each["args"]["number"])}}
+            for each in calls
+        ]
+        contents.append({"role": "user", "parts": [{"functionResponse": result} for result in results]})
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_tool_loop_stays_in_the_window(stream: bool, tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    script = [call(f"c{number}", "read_log", number=number) for number in range(CALLS)]
+    script.insert(9, call("e1", "expand", handle="m3"))
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Which of the logs has an error?"}]}]
+    with (
+        StubServer(ScriptedModel([*script, say(ANSWER)], "gemini", strict=True)) as server,
+        running_proxy(server.url, store=url, window=WINDOW) as proxy,
+    ):
+        assert loop(proxy, contents, stream=stream) == ANSWER
+        assert server.illegal == []
+        managed = 'foveate_requests_total{api="gemini",outcome="managed"}'
+        until(lambda: numbers(proxy)[managed] == CALLS + 1)
+        found = numbers(proxy)
+    assert found['foveate_expansions_total{api="gemini"}'] == 1
+    assert found['foveate_dollars_spent_total{api="gemini"}'] > 0
+    own, sent = len(json.dumps(contents)), max(len(request.body) for request in server.received)
+    assert own > 100_000
+    assert sent < 0.6 * own
+    assert "expand" not in json.dumps(contents)
+    assert {request.headers["x-goog-api-key"] for request in server.received} == {"secret-key-1"}
+    with open_store(url) as store:
+        [name] = store.names("")
+        with foveate.open_conversation(name, store=store, format="gemini", window=WINDOW) as chat:
+            assert chat.totals().calls_billed == CALLS + 2
+            assert chat.journal.verify() == []
+    assert b"secret-key-1" not in Path(tmp_path, "chats.db").read_bytes()
+
+
+def test_a_refusal_as_too_long_is_repeated_with_less():
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Which of the logs has an error?"}]}]
+    script = [*(call(f"c{number}", "read_log", number=number) for number in range(9)), say(ANSWER)]
+    with (
+        StubServer(ScriptedModel(script, "gemini", strict=True, window=1_700)) as server,
+        running_proxy(server.url, window=100_000) as proxy,
+    ):
+        assert loop(proxy, contents, stream=True) == ANSWER
+        assert numbers(proxy)['foveate_retries_total{api="gemini"}'] >= 1
+        assert server.illegal != []  # The requests that were too long.
+
+
+def test_errors_of_the_provider_pass_as_they_are():
+    failure = Failure(429, message="Resource has been exhausted (e.g. check quota).")
+    with StubServer(ScriptedModel([failure, say("Hi.")], "gemini")) as server, running_proxy(server.url) as proxy:
+        body = {"contents": [{"role": "user", "parts": [{"text": "Hello."}]}], "tools": TOOLS}
+        status, _, content = post(proxy, path_of("generateContent"), body)
+        assert (status, json.loads(content)["error"]["message"]) == (429, failure.message)
+        assert post(proxy, path_of("generateContent"), body)[0] == 200
+
+
+def test_other_requests_pass_as_they_are():
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    body = b'{ "contents" : [{"parts":[{"text":"Hi."}]}] }'
+    paths = [
+        path_of("countTokens"),
+        path_of("embedContent"),
+        path_of("streamGenerateContent"),
+        "/v1beta/cachedContents",
+    ]
+    with RawProvider(answer) as provider, running_proxy(provider.url) as proxy:
+        for path in paths:
+            status, headers, content = post(proxy, path, body)
+            assert (status, content) == (200, b"{}")
+            assert "x-foveate-conversation" not in headers
+        cached = b'{"cachedContent": "cachedContents/1", "contents": [{"parts":[{"text":"Hi."}]}]}'
+        post(proxy, path_of("generateContent"), cached)
+    assert [exchange.target for exchange in provider.received] == [*paths, path_of("generateContent")]
+    assert [exchange.body for exchange in provider.received] == [*[body] * 4, cached]
+
+
+def test_each_api_has_its_provider():
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    with (
+        RawProvider(answer) as google,
+        RawProvider(answer) as others,
+        running_proxy(others.url, gemini=google.url) as proxy,
+    ):
+        for path in (path_of("generateContent"), "/upload/v1beta/files", "/v1beta/openai/chat/completions"):
+            post(proxy, path, b"{}", **{"x-goog-api-key": ""})
+        post(proxy, "/v1/models", b"{}")  # With a key of Google's.
+        post(proxy, "/v1/chat/completions", b"{}", **{"x-goog-api-key": ""})
+    assert [len(provider.received) for provider in (google, others)] == [4, 1]
+
+
+def test_errors_of_the_proxy_have_the_form_of_the_api():
+    with RawProvider(b"") as provider, running_proxy(provider.url) as proxy:
+        body = {"contents": [{"role": "user", "parts": [{"text": "Hello."}]}], "tools": TOOLS}
+        status, _, content = post(proxy, path_of("generateContent"), body)
+    error = json.loads(content)["error"]
+    assert (status, error["code"], error["status"]) == (502, 502, "UNAVAILABLE")
+    assert error["message"].startswith("foveate: The provider did not answer.")
+
+
+def test_claude_on_vertex_is_managed():
+    """Its path names the model, and its body is Anthropic's without it."""
+    model = ScriptedModel([call("c1", "read_log", number=1), say("Done.")], "anthropic")
+    path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-opus-4-5@20251101:rawPredict"
+    tools = [{"name": "read_log", "input_schema": SCHEMA}]
+    messages: list[Any] = [{"role": "user", "content": "Read."}]
+    answers: list[bytes] = []
+
+    def answer(exchange: Any) -> None:
+        content = json.dumps(model.answer({"model": "claude-opus-4-5", **json.loads(exchange.body)}).response).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        answers.append(content)
+        exchange.connection.sendall(head.encode() + content)
+
+    with RawProvider(answer) as provider, running_proxy(provider.url, window=None) as proxy:
+        for _ in range(2):
+            fields = {"anthropic_version": "vertex-2023-10-16", "max_tokens": 99, "tools": tools, "messages": messages}
+            status, headers, content = post(proxy, path, fields)
+            assert (status, content) == (200, answers[-1])
+            assert headers["x-foveate-conversation"]
+            reply = json.loads(content)["content"]
+            messages.append({"role": "assistant", "content": reply})
+            result = {"type": "tool_result", "tool_use_id": "c1", "content": log_text(1)}
+            messages.append({"role": "user", "content": [result]})
+        until(lambda: numbers(proxy)['foveate_requests_total{api="anthropic",outcome="managed"}'] == 2)
+    assert {exchange.target for exchange in provider.received} == {path}
