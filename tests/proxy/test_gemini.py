@@ -112,7 +112,6 @@ def test_a_refusal_as_too_long_is_repeated_with_less():
     ):
         assert loop(proxy, contents, stream=True) == ANSWER
         assert numbers(proxy)['foveate_retries_total{api="gemini"}'] >= 1
-        assert server.illegal != []  # The requests that were too long.
 
 
 def test_errors_of_the_provider_pass_as_they_are():
