@@ -1,4 +1,4 @@
-"""Requests of the SDKs of OpenAI and Anthropic: the view in place of the messages, and what becomes of the answer.
+"""Requests of the SDKs of providers: the view in place of the messages, and what becomes of the answer.
 
 A fault here never stops a request: it is sent as the program made it, and a warning says why.
 """
@@ -33,12 +33,12 @@ class SdkRequests:
     def close(self) -> None:
         self._host.close()
 
-    def begin(self, path: str, content: bytes, name: str) -> WireRequest | None:
+    def begin(self, path: str, query: str, content: bytes, name: str) -> WireRequest | None:
         """Return a POST request with the view in place of the messages; None for one that stays as it is.
 
         `name`: the conversation; "" for the one with the same first message.
         """
-        api = api_of(path)
+        api = api_of(path, query)
         if api is None:
             return None
         try:

@@ -42,11 +42,11 @@ def http_client(
 
 
 def http_client(*, library: Literal["httpx", "httpx2"] = "httpx2", transport: Any = None, **options: Any) -> Any:
-    """Return an `httpx.Client` for the SDK of OpenAI or Anthropic. Closing it closes the store.
+    """Return an `httpx.Client` for the SDK of OpenAI, Anthropic or Google. Closing it closes the store.
 
-    `library`: `httpx2`, which the SDKs use from OpenAI 3 and Anthropic 2 on, or `httpx` for older ones. `transport`:
-    what sends the requests, by default the library's `HTTPTransport`. `options`: those of `Conversations`, such as
-    `store`, `window` and `policy`. Raises BadSetting.
+    `library`: `httpx2`, which the SDKs use from OpenAI 3 and Anthropic 2 on, or `httpx` for older ones and for Google's.
+    `transport`: what sends the requests, by default the library's `HTTPTransport`. `options`: those of `Conversations`,
+    such as `store`, `window` and `policy`. Raises BadSetting.
     """
     httpx = _import(library)
     kind = _subclass(_Transport, httpx.BaseTransport)
@@ -65,7 +65,7 @@ def async_http_client(
 
 
 def async_http_client(*, library: Literal["httpx", "httpx2"] = "httpx2", transport: Any = None, **options: Any) -> Any:
-    """Return an `httpx.AsyncClient` for `AsyncOpenAI` or `AsyncAnthropic`. The arguments are those of `http_client`."""
+    """Return an `httpx.AsyncClient` for asynchronous clients. The arguments are those of `http_client`."""
     httpx = _import(library)
     kind = _subclass(_Transport, httpx.AsyncBaseTransport)
     sender = kind(httpx, SdkRequests({"expand": None, **options}), transport or httpx.AsyncHTTPTransport())
@@ -170,10 +170,10 @@ def _subclass(kind: type, *bases: type) -> Any:
     return type(kind.__name__, (kind, *bases), {})
 
 
-def _request_parts(request: Any, content: bytes, name: str) -> tuple[str, bytes, str]:
-    """Return the path, the body, and the name of the conversation: `name`, unless the request has another."""
+def _request_parts(request: Any, content: bytes, name: str) -> tuple[str, str, bytes, str]:
+    """Return path, query, body, and the name of the conversation: `name`, unless the request has another."""
     name = request.headers.pop(CONVERSATION_HEADER, "") or name
-    return (request.url.path if request.method == "POST" else "", content, name)
+    return (request.url.path if request.method == "POST" else "", request.url.query.decode(), content, name)
 
 
 def _changed_request(httpx: ModuleType, request: Any, call: WireRequest) -> Any:
