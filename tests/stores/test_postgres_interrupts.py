@@ -28,10 +28,11 @@ class KilledGreenlet(BaseException):
 
 
 class Interruption:
-    """Waits for the server as psycopg does; the n-th wait ends with an error."""
+    """Waits for the server as psycopg does; the n-th wait ends with an error, outside or inside of psycopg's steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_inside: bool) -> None:
         self.left, self.error = 0, BaseException()
+        self._is_inside = is_inside
 
     def wait(self, generator: Any, socket: int, *_: Any, **__: Any) -> Any:
         try:
@@ -39,6 +40,8 @@ class Interruption:
             while True:
                 self.left -= 1
                 if self.left == 0:
+                    if self._is_inside:
+                        generator.throw(self.error)
                     raise self.error
                 readable = [socket] if wanted & _READ else []
                 ready = select.select(readable, [socket] if wanted & _WRITE else [], [], 60)
@@ -47,6 +50,7 @@ class Interruption:
             return end.value
 
 
+@pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize(
     "error",
     [
@@ -55,10 +59,10 @@ class Interruption:
     ],
 )
 def test_interrupt_while_waiting_is_raised_as_it_is(
-    error: type[BaseException], postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    error: type[BaseException], is_inside: bool, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """psycopg replaced it with an error of its own, and a write that was being committed counted as not written."""
-    interruption = Interruption()
+    interruption = Interruption(is_inside)
     monkeypatch.setattr(psycopg.waiting, "wait", interruption.wait)
     with PostgresStore(postgres_url + "&pool=2") as store:
         chat = open_conversation("trip", store=store, window=32_000)

@@ -57,9 +57,10 @@ class Patient(Connection):
         try:
             return super().wait(bounded, *arguments, **keywords)
         except BaseException as error:
-            # Ctrl-C, or a time limit that a signal handler raises, leaves the server's answers unread. psycopg would
-            # replace the interrupt with an error of the pipeline, and a write could count as not written.
-            if getgeneratorstate(bounded) != GEN_CLOSED or not isinstance(error, Exception):
+            # Ctrl-C, or a time limit that a signal handler raises, leaves the server's answers unread, wherever in
+            # psycopg it is raised. psycopg would replace the interrupt with an error of the pipeline, and a write could
+            # count as not written. Only the other errors are those of the statement or its values.
+            if getgeneratorstate(bounded) != GEN_CLOSED or not isinstance(error, psycopg.Error | UnicodeError):
                 self.pgconn.finish()
                 with suppress(psycopg.Error):
                     gen.close()
