@@ -29,7 +29,8 @@ ONCE = [
     ("25006", r"accepts no writes .*standby, or read-only"),
     ("25P04", r"took too long and was stopped .*transaction_timeout"),
     ("42501", r"does not let this user do it .*Grant the user"),
-    ("42P01", r"lacks a table that existed"),
+    ("42P01", r"lacks a table or a column that existed .*If a newer foveate has upgraded it, restart this program"),
+    ("42703", r"lacks a table or a column that existed .*If a newer foveate has upgraded it, restart this program"),
     ("53100", r"disk of .* is full .*Make room on the server"),
     ("53200", r"run out of memory, or of what it sets aside for locks .*max_locks_per_transaction"),
     ("53300", r"no connection to spare .*Lower pool="),
@@ -92,7 +93,7 @@ def test_error_has_its_sentence_and_is_met_once_or_again(url: str, state: str, t
             store._driver.write(work)
         assert (tried, isinstance(told.value.__cause__, psycopg.Error)) == (tries, True)
         assert isinstance(told.value, Damaged) == (state == "XX001")
-        assert "Nothing was written" in str(told.value) or state in ("42P01", "26000", "XX001", "57P04")
+        assert "Nothing was written" in str(told.value) or state in ("42P01", "42703", "26000", "XX001", "57P04")
         assert execute(url, "SELECT count(*) FROM tree") == [(0,)]
         tried = 0
         if tries > 1:

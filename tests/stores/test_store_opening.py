@@ -282,6 +282,20 @@ def test_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         SqliteStore(path)
 
 
+def test_store_that_was_open_before_an_upgrade_names_it_as_a_cause(tmp_path: Path) -> None:
+    """The advice was to restore a backup, which would have lost all messages since."""
+    path = tmp_path / "chat.db"
+    opened = driver(path)
+    with SqliteStore(path) as store:
+        later = another("ALTER TABLE branch RENAME COLUMN time TO last_active")
+        bring_up_to_date(opened, lambda: 1, [*migrations(), later])
+        says = r"lacks a table or a column .* time\)\. If a newer foveate has upgraded it, restart this program"
+        for work in (lambda: store.open("acme", "talk"), lambda: store.recent("acme")):
+            with pytest.raises(Damaged, match=says):
+                work()
+    opened.close()
+
+
 def test_database_of_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     SqliteStore(path).close()

@@ -142,7 +142,7 @@ def unpack(stored: bytes | memoryview) -> bytes:
             case b"\x04" if rest[:1] != _OUTLINE:
                 return unpack(rest)
             case _:
-                raise DamagedBody(f"it is packed in a way this foveate does not know (tag {tag.hex()})")
+                raise DamagedBody(f"its first byte is unknown ({tag.hex()}), and a newer foveate may have packed it")
     except zlib.error as error:
         raise DamagedBody(f"it cannot be decompressed ({error})") from error
 

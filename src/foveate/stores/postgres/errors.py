@@ -118,8 +118,9 @@ _ADVICE: dict[tuple[str, ...], str] = {
         "its disk before you retry."
     ),
     ("42P01", "42703", "3F000"): (
-        "{place} lacks a table that existed {why}. Another program changed this schema. Restore it, or give foveate "
-        "a separate schema."
+        "{place} lacks a table or a column that existed {why}. If a newer foveate has upgraded it, restart this "
+        "program with that version. Otherwise another program changed this schema: restore it, or give foveate a "
+        "separate one."
     ),
     ("26000", "42P05", "08P01"): (
         "{place} lost a prepared statement {why}: a pooler between here and the server mixes connections. Let it pool "

@@ -60,8 +60,12 @@ def explain(error: Exception, path: Path, place: str, wait: float, *, is_read_on
             return StoreError(f"{place} is not a SQLite database {why}. Name another file, or move this one away.")
         case sqlite3.SQLITE_CORRUPT:
             return _damaged(place, why)
-        case sqlite3.SQLITE_ERROR if str(error).startswith("no such "):
-            return _damaged(place, f"or was changed by another program {why}")
+        case sqlite3.SQLITE_ERROR if str(error).startswith("no such ") or " has no column " in str(error):
+            return Damaged(
+                f"{place} lacks a table or a column that existed {why}. If a newer foveate has upgraded it, restart "
+                "this program with that version. Otherwise another program changed it: keep a copy, then restore a "
+                "backup."
+            )
         case sqlite3.SQLITE_FULL:
             return StoreError(f"The disk of {place} is full {why}. {_MAKE_ROOM}")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
