@@ -250,6 +250,23 @@ def test_pooler_that_drops_the_schema_is_reported(postgres_url: str) -> None:
     assert execute(postgres_url, "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == [(0,)]
 
 
+@pytest.mark.parametrize("is_pooled", [False, True])
+def test_statements_are_prepared_only_without_a_pooler(
+    is_pooled: bool, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind PgBouncer with `pool_mode = transaction`, 151 of 200 turns failed, and another statement could be run."""
+    count = "SELECT count(*) FROM pg_prepared_statements"
+    if is_pooled:  # A pooler passes on a number of its own.
+        monkeypatch.setattr(psycopg.ConnectionInfo, "backend_pid", property(lambda info: 1))
+    with PostgresStore(postgres_url + "&pool=1") as store:
+        for _ in range(2):
+            for _ in range(8):  # psycopg prepares what is asked for the sixth time.
+                store.names("acme")
+            prepared = store._driver.read(lambda session: session.rows(count))
+            assert (prepared == [(0,)]) == is_pooled
+            store._driver._connections.give_up()  # The next one is opened by the pool.
+
+
 def test_port_without_a_server_is_named() -> None:
     with pytest.raises(StoreError, match=r"cannot be reached .*Start the server, or correct host and port"):
         PostgresStore("postgresql://ann:secret@127.0.0.1:1/db?wait=1")

@@ -106,7 +106,7 @@ class Connections:
         self._pool: ConnectionPool[Patient] = ConnectionPool(
             url.conninfo,
             connection_class=kind,
-            kwargs={"autocommit": True},
+            kwargs={"autocommit": True, "prepare_threshold": first[0].prepare_threshold},
             min_size=0,
             max_size=url.pool,
             open=False,
@@ -235,7 +235,7 @@ def _set_up(connection: Patient) -> None:
 
 
 def _check(connection: Connection, url: PostgresUrl) -> None:
-    """Raise StoreError if foveate cannot use this database."""
+    """Let a connection through a pooler prepare nothing. Raises StoreError if foveate cannot use this database."""
     info = connection.info
     if info.server_version < _OLDEST:
         raise StoreError(
@@ -248,7 +248,7 @@ def _check(connection: Connection, url: PostgresUrl) -> None:
             f"{url.place} stores text as {encoding}, which lacks characters. Give foveate a separate "
             f"database: CREATE DATABASE foveate ENCODING 'UTF8' TEMPLATE template0."
         )
-    row = connection.execute("SELECT current_schema()").fetchone()
+    row = connection.execute("SELECT current_schema(), pg_backend_pid()").fetchone()
     if not row or row[0] is None:
         name = f'"{url.schema}"' if url.schema else "for this user"
         raise StoreError(
@@ -261,6 +261,10 @@ def _check(connection: Connection, url: PostgresUrl) -> None:
             f"options of a connection. Connect to the server directly, or set the schema for the user: ALTER ROLE "
             f'{info.user} SET search_path = "{url.schema}".'
         )
+    if row[1] != info.backend_pid:
+        # A pooler is in between. If it pools by transactions, a statement that one connection prepared is known to
+        # another one, whose own statement of that name may be different.
+        connection.prepare_threshold = None
 
 
 def _drain(connections: list[Patient]) -> None:
