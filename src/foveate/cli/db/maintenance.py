@@ -91,8 +91,8 @@ def index(*, store: Url = None) -> int:
 def vacuum(*, store: Url = None) -> int:
     """Release the space of deleted rows, so that no byte of an erased text stays in the database's files.
 
-    Others wait meanwhile. A SQLite file needs as much free space on its disk as its own size. In PostgreSQL, the
-    command rewrites foveate's tables; it does not touch the log, replicas and backups.
+    Others wait meanwhile. The disk needs as much free space as the SQLite file has, or in PostgreSQL as the largest
+    table. There the command rewrites foveate's tables; it does not touch the log, replicas and backups.
 
     Example: `foveate db vacuum --store chat.db`
     """
