@@ -1,4 +1,4 @@
-"""Claude Code, Codex, OpenCode and Gemini CLI as their users start them: 30 commands, then the same once more in a new process.
+"""Claude Code, Codex, OpenCode and Gemini CLI as their users start them: 30 commands, then more in a new process.
 
 `make test-clients` installs them in `.venv-clients`; without them the tests skip.
 """

@@ -44,7 +44,7 @@ def http_client(
 def http_client(*, library: Literal["httpx", "httpx2"] = "httpx2", transport: Any = None, **options: Any) -> Any:
     """Return an `httpx.Client` for the SDK of OpenAI, Anthropic or Google. Closing it closes the store.
 
-    `library`: `httpx2`, which the SDKs use from OpenAI 3 and Anthropic 2 on, or `httpx` for older ones and for Google's.
+    `library`: `httpx2`, which the SDKs use from OpenAI 3 and Anthropic 2 on, or `httpx` for older ones and for Google.
     `transport`: what sends the requests, by default the library's `HTTPTransport`. `options`: those of `Conversations`,
     such as `store`, `window` and `policy`. Raises BadSetting.
     """

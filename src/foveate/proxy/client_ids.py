@@ -114,7 +114,7 @@ def _owner_of(headers: Mapping[str, str], user: Mapping[str, str]) -> bytes:
     if token.startswith("sk-ant-oat"):  # A subscription of Anthropic: the token changes every few hours.
         owner = user.get("account_uuid") or user.get("device_id")
         credential = f"anthropic {owner}" if owner else credential
-    elif token.startswith("ya29."):  # A login at Google: the token changes every hour, and names nobody.
+    elif token.startswith("ya29."):  # A login at Google: the token changes every hour, and does not say whose it is.
         credential = "google"
     elif token.startswith("eyJ") and token.count(".") == 2:  # A JSON web token, such as that of a ChatGPT login.
         claims = _claims(token)

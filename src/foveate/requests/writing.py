@@ -187,7 +187,7 @@ def _with_function(body: bytes, before: bytes) -> bytes:
 
 
 def _with_joined_responses(bodies: Sequence[bytes], are_ours: Sequence[bool]) -> list[bytes]:
-    """Return Gemini's contents, with results of ours in the content of the client's results beside them.
+    """Return Gemini's contents, in which a result of ours joins the content of the client's results next to it.
 
     The API wants the results of all calls of one content in one content. `are_ours`: whether we wrote each content.
     """
