@@ -39,15 +39,15 @@ def main() -> None:
     with open_server() as server:
         offline = {"base_url": f"{server.url}/v1", "api_key": "none"} if server else {}
         model = OpenAIChatModel("gpt-5-mini", provider=OpenAIProvider(**offline))
-        foveate = FoveateCapability("sqlite:///runs.db", window=24_000)  # the only change
-        agent = Agent(model, tools=[read_file], capabilities=[foveate])
+        capability = FoveateCapability("sqlite:///runs.db", window=24_000)  # the only change
+        agent = Agent(model, tools=[read_file], capabilities=[capability])
         question = f"Read these files, and say what the program does: {', '.join(FILES)}"
         limits = UsageLimits(request_limit=200)
         result = agent.run_sync(question, conversation_id="review", usage_limits=limits)
         print(result.output)
         print(f"{len(result.all_messages())} messages in the run")
-        print(foveate.conversation("review").totals())
-        foveate.close()
+        print(capability.conversation("review").totals())
+        capability.close()
 
 
 if __name__ == "__main__":

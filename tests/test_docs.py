@@ -25,9 +25,11 @@ from foveate.core.rules import RULES
 from foveate.counters import counter_for
 from foveate.policies import PRESET_NAMES
 from foveate.policies.presets.mechanisms import MECHANISMS
+from foveate.policies.result_worth import CHANCE, CHANCE_CHANGED, CHANCE_READ, STAY
 from foveate.replay.recordings import READERS
 from foveate.replay.result import COLUMNS
 from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
+from foveate.types import Prices
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -113,6 +115,8 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
             exec(compile(code, f"{page.name}: {code[:40]!r}", "exec"), names)
         if printed:
             assert out.getvalue() == printed
+    if page.name == "settings.md":
+        check_commands(page, tmp_path)
     if page.name == "getting-started.md":
         (tmp_path / "examples" / "data").mkdir(parents=True)
         shutil.copy(ROOT / "examples" / "data" / "demo.jsonl", tmp_path / "examples" / "data")
@@ -120,14 +124,23 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
 
 
 def check_commands(page: Path, folder: Path) -> None:
-    """Run each `console` block of a page, and compare its output. A line `...` stands for any number of lines."""
+    """Run each `console` block of a page, and compare its output. A line `...` stands for any number of lines.
+
+    Variables of the environment may stand before a command.
+    """
     commands = CONSOLE.findall(page.read_text(encoding="utf-8"))
     assert commands
     for command, printed in commands:
+        variables, _, arguments = command.partition("foveate ")
         done = subprocess.run(
-            [sys.executable, "-c", WITHOUT_TOKENS, *shlex.split(command)[1:]],
+            [sys.executable, "-c", WITHOUT_TOKENS, *shlex.split(arguments)],
             cwd=folder,
-            env={**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "src")},
+            env={
+                **os.environ,
+                **dict(variable.split("=") for variable in variables.split()),
+                "COLUMNS": "100",
+                "PYTHONPATH": str(ROOT / "src"),
+            },
             capture_output=True,
             text=True,
             timeout=300,
@@ -135,6 +148,20 @@ def check_commands(page: Path, folder: Path) -> None:
         expected = "".join(r"(?:.*\n)*" if line == "...\n" else re.escape(line) for line in printed.splitlines(True))
         assert (done.returncode, done.stderr) == (0, "")
         assert re.fullmatch(expected, done.stdout.replace("\xa0", " ")), done.stdout
+
+
+def test_the_page_of_economy_has_the_calls_that_results_stay():
+    """In a view of 30,000 tokens, at the default prices."""
+    page = (ROOT / "docs" / "mechanisms" / "economy.md").read_text(encoding="utf-8")
+    prices = Prices()
+    for size in (500, 1_000, 10_000):
+        # One more request, and the result in it and in the requests after it.
+        fetching = prices.read * 30_000 + (prices.write + STAY * prices.read) * size
+        stays = [
+            sum(number / calls * fetching > prices.read * size for calls in range(1, 100))
+            for number in (CHANCE_READ, CHANCE_CHANGED, CHANCE)
+        ]
+        assert f"| {size:,} | {stays[0]} | {stays[1]} | {stays[2]} |" in page
 
 
 def test_the_page_of_rules_has_every_rule():

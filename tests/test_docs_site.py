@@ -5,6 +5,7 @@ The browser tests are slow, and need the extra `docs` and a Chromium.
 
 from __future__ import annotations
 
+import ast
 import html.parser
 import importlib
 import posixpath
@@ -29,6 +30,8 @@ sys.path[:0] = [str(ROOT / "tools" / "docs_site"), str(ROOT / "tests" / "inspect
 
 LINK = re.compile(r'(?:\]\(|src="|srcset=")([^)"\s]+)[)"]')
 CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 SOURCES = sorted(
     [
@@ -133,6 +136,40 @@ def test_every_public_name_can_be_imported():
                 except (AttributeError, ImportError):
                     missing.append(f"{name}.{public}")
     assert missing == []
+
+
+def test_examples_use_public_names_only():
+    """A name that the reference does not have may change without a notice."""
+    pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
+    api = importlib.import_module("api")
+    private = set()
+    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        blocks = PYTHON.findall(text) if path.suffix == ".md" else [text]
+        private |= {(path.name, name) for name in names_of(blocks, FENCED.sub("", text)) if not is_public(api, name)}
+    assert private == set()
+
+
+def names_of(blocks: list[str], prose: str) -> set[str]:
+    """Return the dotted names of foveate in code, and those of functions that a text calls."""
+    names = set(re.findall(r"\bfoveate(?:\.[A-Za-z]\w*)+(?=\()", prose))
+    for block in blocks:
+        for node in ast.walk(ast.parse(block)):
+            match node:
+                case ast.ImportFrom(module=str(module)) if module.split(".")[0] == "foveate":
+                    names |= {f"{module}.{alias.name}" for alias in node.names}
+                case ast.Attribute() if re.fullmatch(r"foveate(?:\.\w+)+", ast.unparse(node)):
+                    names.add(ast.unparse(node))
+    return names
+
+
+def is_public(api: Any, name: str) -> bool:
+    """Return whether a dotted name is a public module, a public name of one, or a member of such a name."""
+    parts = name.split(".")
+    places = ((".".join(parts[:count]), parts[count]) for count in range(1, len(parts)))
+    return any(module == name or module.startswith(f"{name}.") for module in api.MODULES) or any(
+        module in api.MODULES and public in api.exported(module) for module, public in places
+    )
 
 
 def test_tables_come_from_the_code():

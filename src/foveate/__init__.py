@@ -43,6 +43,7 @@ from .version import __version__ as __version__
 
 if _typing.TYPE_CHECKING:
     from . import expand as expand
+    from . import models as models
     from . import ops as ops
     from . import plugins as plugins
     from . import policies as policies
@@ -126,6 +127,7 @@ if not _typing.TYPE_CHECKING:  # asyncio alone would double the time of `import 
             "ReActAgent": ".agents.agent",
             "Tool": ".agents.tools",
             "expand": ".expand",
+            "models": ".models",
             "ops": ".ops",
             "plugins": ".plugins",
             "policies": ".policies",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .core.checker import Violation, check
+from .core.profiles import profile_for
 from .core.units import cut_points
 
-__all__ = ["Violation", "check", "cut_points"]
+__all__ = ["Violation", "check", "cut_points", "profile_for"]

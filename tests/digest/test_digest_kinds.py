@@ -7,7 +7,9 @@ import re
 
 import pytest
 
-from foveate.digest import Description, describe, digest, path_of_whole_output, unfold_paths
+from foveate.digest import Description, describe, digest
+from foveate.digest.listings import unfold_paths
+from foveate.digest.wrappings import path_of_whole_output
 
 GO = 'package store\n\nimport (\n\t"context"\n)\n\n' + "".join(
     [

@@ -15,7 +15,8 @@ from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Message, ToolCall, assistant
 from foveate.core.planner import make_plan
 from foveate.core.view import Budget
-from foveate.digest import digest, distinct_names
+from foveate.digest import digest
+from foveate.digest.names import distinct_names
 from foveate.errors import BadSetting
 from foveate.policies import shrink_to_digest, supersede, when_it_pays
 from foveate.policies.names import keep_naming_lines

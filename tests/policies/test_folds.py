@@ -16,7 +16,9 @@ from foveate.core.checker import check
 from foveate.core.edits import CALLER, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Opaque, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
-from foveate.digest import distinct_names, select_names, selection
+from foveate.digest import selection
+from foveate.digest.names import distinct_names
+from foveate.digest.selection import select_names
 from foveate.errors import BadSetting
 from foveate.policies import fold_text
 from foveate.policies.deferral import when_it_pays

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from foveate import assistant, tool_result, user
 from foveate.core.messages import Message, Opaque, Text, ToolCall
-from foveate.digest import names_in
 from foveate.digest.history.sections import read_sections
 from foveate.digest.history.steps import error_lines
+from foveate.digest.names import names_in
 from foveate.formats import get_format
 from foveate.summarizers import SummaryRequest, digest_history, first_characters
 from foveate.testing.strategies import histories

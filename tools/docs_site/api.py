@@ -27,7 +27,12 @@ MODULES = (
     "foveate.agents",
     "foveate.agents.toolbox",
     "foveate.models",
+    "foveate.models.anthropic",
+    "foveate.models.openai",
+    "foveate.models.responses",
     "foveate.summarizers",
+    "foveate.digest",
+    "foveate.background",
     "foveate.counters",
     "foveate.formats",
     "foveate.requests",
@@ -51,6 +56,8 @@ MODULES = (
     "foveate.telemetry",
     "foveate.ports",
     "foveate.testing",
+    "foveate.testing.server",
+    "foveate.testing.background",
 )
 """The modules that programs import, in the order of the reference."""
 FOLDER = "reference/api"

@@ -10,7 +10,7 @@ import typing as _typing
 from ..core.lazy_names import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
-    from ..core.catalog import Action, Binding, Prompt
+    from ..core.catalog import Action, Binding, Prompt, lease_of
     from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, StepState
     from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
     from .builder import AgentBuilder
@@ -79,6 +79,7 @@ __all__ = [
     "ToolSource",
     "ViewChanged",
     "WorkingDirectory",
+    "lease_of",
     "tool",
 ]
 
@@ -128,6 +129,7 @@ if not _typing.TYPE_CHECKING:
             "ToolSource": ".tools",
             "ViewChanged": ".events",
             "WorkingDirectory": ".plugins",
+            "lease_of": "..core.catalog",
             "tool": ".tools",
         },
     )

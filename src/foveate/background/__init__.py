@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .threads import Threads
+from .threads import ThreadJob, Threads
 
-__all__ = ["Threads"]
+__all__ = ["ThreadJob", "Threads"]

@@ -22,7 +22,9 @@ class Threads:
 
     def __init__(self, patience: float = PATIENCE, *, eager: bool = False) -> None:
         self.eager = eager
+        """Whether it takes every summary that the view can wait for."""
         self.patience = patience
+        """Seconds to wait for a summary without which the view does not fit."""
 
     def __call__(self, call: Callable[[], object]) -> ThreadJob:
         """Begin the call. A coroutine that it returns is closed, since no task can await it here."""

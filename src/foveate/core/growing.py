@@ -211,7 +211,9 @@ class Growing(Generic[S]):
         """
         self._begin, self._add, self._copy = begin, add, copy
         self.name: str = name
+        """The name under which a saved view keeps the state; "" if it does not."""
         self.kind: Any = kind
+        """The type of the state in a saved view."""
 
     def of(self, view: View) -> S:
         """Return the state after all entries of a view, until the next call. The caller must not change it."""

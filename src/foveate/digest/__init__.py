@@ -9,27 +9,13 @@ from __future__ import annotations
 from ..core.caches import cached_by_text
 from ..core.json_escapes import decode_escapes
 from .description import AS_WRITTEN, LOOKED_AT, describe_text
-from .listings import unfold_paths
-from .names import distinct_names, names_in
 from .readers import read_lines
-from .selection import floor_for, room_for, room_for_musts, room_for_pairs, room_for_texts, select_lines, select_names
+from .selection import floor_for, room_for, room_for_musts, room_for_pairs, room_for_texts, select_lines
 from .source import Source, read_source
 from .values import Description, Digest
 from .wrappings import path_of_whole_output
 
-__all__ = [
-    "Description",
-    "Digest",
-    "describe",
-    "digest",
-    "distinct_names",
-    "floor_for",
-    "names_in",
-    "path_of_whole_output",
-    "room_for",
-    "select_names",
-    "unfold_paths",
-]
+__all__ = ["Description", "Digest", "describe", "digest", "room_for"]
 
 _LEAST_FILLED = 60
 _FILLED = 0.005

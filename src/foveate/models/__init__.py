@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..core.profiles import window_of
 from ..errors import BadSetting
+from .prices import cost_of
 from .servers import SERVERS
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from .openai import OpenAIModel
     from .responses import ResponsesModel
 
-__all__ = ["DEMO", "PROVIDERS"]
+__all__ = ["DEMO", "PROVIDERS", "cost_of", "window_of"]
 
 DEMO = "demo"
 """The name of the demo program, which needs neither a key nor a network."""

@@ -68,6 +68,7 @@ class AnthropicModel(SdkModel):
     """A model of the Messages API (see `anthropic_model`)."""
 
     format = "anthropic"
+    """The format of its requests."""
 
     def _new_client(self) -> Any:
         kind = self._sdk.AsyncAnthropic if self.asynchronous else self._sdk.Anthropic

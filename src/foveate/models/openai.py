@@ -19,7 +19,7 @@ from .servers import SERVERS, Server, find_server
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
-__all__ = ["MAX_TOKENS", "OpenAIModel", "create_client", "import_sdk", "openai_model", "with_options"]
+__all__ = ["OpenAIModel", "openai_model"]
 
 MAX_TOKENS = 8_192
 """Default maximal length of an answer, including thoughts."""
@@ -76,6 +76,7 @@ class OpenAIModel(SdkModel):
     """A model of the chat completions (see `openai_model`)."""
 
     format = "openai"
+    """The format of its requests."""
 
     def __init__(self, name: str, client: Any, sdk: Any, *, base_url: str | None, **settings: Any) -> None:
         super().__init__(name, client, sdk, **settings)

@@ -17,7 +17,7 @@ from .servers import OPENAI
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
-__all__ = ["PROVIDER", "ResponsesModel", "responses_model"]
+__all__ = ["ResponsesModel", "responses_model"]
 
 PROVIDER = "openai-responses"
 """The part before the colon in the name of such a model."""
@@ -66,6 +66,7 @@ class ResponsesModel(SdkModel):
     """A model of the Responses API (see `responses_model`)."""
 
     format = "openai_responses"
+    """The format of its requests."""
 
     def __init__(self, name: str, client: Any, sdk: Any, *, base_url: str | None, **settings: Any) -> None:
         super().__init__(name, client, sdk, **settings)

@@ -75,6 +75,7 @@ class SdkModel:
         check_settings(self.model, max_tokens, timeout, max_retries, options)
         self.max_tokens, self.timeout, self.max_retries = max_tokens, timeout, max_retries
         self.options = dict(options or {})
+        """Fields of every request."""
         self.asynchronous = hasattr(type(client), "__aenter__") if client is not None else bool(asynchronous)
         """Whether callers await `complete` and iterate over `stream` with `async for`."""
         self._sdk, self._client_passed = sdk, client

@@ -16,6 +16,7 @@ from ..errors import BadSetting
 from .floor import FLOOR
 
 if TYPE_CHECKING:
+    from ..core.growing import Growing, Selected, selecting
     from .block_retention import PluginRetention, retain_blocks
     from .checkpoints import checkpoint, checkpoint_edit
     from .compaction import compact_on_overflow
@@ -39,10 +40,12 @@ __all__ = [
     "FLOOR",
     "PRESET_NAMES",
     "RECAP_INSTRUCTION",
+    "Growing",
     "PluginRetention",
     "Policy",
     "PolicyChoice",
     "RecapSettings",
+    "Selected",
     "Stage",
     "TokenWindow",
     "checkpoint",
@@ -62,6 +65,7 @@ __all__ = [
     "recap_settings",
     "replacement",
     "retain_blocks",
+    "selecting",
     "shrink_to_digest",
     "supersede",
     "when_it_pays",
@@ -102,9 +106,11 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "Growing": "..core.growing",
             "PluginRetention": ".block_retention",
             "RECAP_INSTRUCTION": ".recaps",
             "RecapSettings": ".recap_environment",
+            "Selected": "..core.growing",
             "TokenWindow": ".span_selection",
             "checkpoint": ".checkpoints",
             "checkpoint_edit": ".checkpoints",
@@ -122,6 +128,7 @@ if not TYPE_CHECKING:
             "recap_settings": ".recap_environment",
             "replacement": ".placeholders",
             "retain_blocks": ".block_retention",
+            "selecting": "..core.growing",
             "shrink_to_digest": ".digests",
             "supersede": ".superseded_results",
             "when_it_pays": ".deferral",

@@ -18,17 +18,11 @@ from ..core.readable import content_text, readable_messages
 from ..core.results import native_steps
 from ..core.sizes import tokens_of
 from ..core.view import Entry
-from ..digest import (
-    Description,
-    distinct_names,
-    floor_for,
-    names_in,
-    path_of_whole_output,
-    room_for,
-    select_names,
-)
+from ..digest import Description, room_for
 from ..digest.description import describe_text, tells_edit
-from ..digest.wrappings import output_of
+from ..digest.names import distinct_names, names_in
+from ..digest.selection import floor_for, select_names
+from ..digest.wrappings import output_of, path_of_whole_output
 
 __all__ = ["StepWriter", "fold_steps"]
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from ..core.caches import cached_by_text, cached_on_entry
 from ..core.messages import Message
 from ..core.view import Entry, View
-from ..digest import distinct_names
+from ..digest.names import distinct_names
 
 __all__ = ["RecentlyUsed", "keep_naming_lines", "names_needed_later", "names_of"]
 

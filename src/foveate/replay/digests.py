@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ..core.messages import Message
-from ..digest import digest, unfold_paths
+from ..digest import digest
+from ..digest.listings import unfold_paths
 from .measure import share
 from .references import References, identifiers
 

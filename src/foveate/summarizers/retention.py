@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ..core.scripts import MARKS, UNSPACED
-from ..digest import names_in
+from ..digest.names import names_in
 
 __all__ = ["find_lost"]
 

@@ -14,7 +14,9 @@ class CrankedJob:
         self._call, self._hangs = call, hangs
         self._answer: object = None
         self._error: Exception | None = None
-        self._is_done = self.is_cancelled = False
+        self._is_done = False
+        self.is_cancelled = False
+        """Whether the conversation no longer wants the result."""
         self.waits = 0
         """How often the conversation waited for this call."""
 

@@ -37,13 +37,15 @@ class ReceivedRequest(NamedTuple):
     """A request as it arrived."""
 
     path: str
+    """The path of its URL."""
     headers: Mapping[str, str]
     """Names are in lower case."""
     body: bytes
+    """The bytes of its body."""
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return the body as body. Raises ValueError if it is not a JSON object."""
+        """Return the body as a dict. Raises ValueError if it is not a JSON object."""
         body = json.loads(self.body)
         if not isinstance(body, dict):
             raise ValueError("the body is not a JSON object")
@@ -68,8 +70,11 @@ class StubServer:
 
     def __init__(self, models: ScriptedModel | Mapping[str, ScriptedModel]) -> None:
         self.models = {"": models} if isinstance(models, ScriptedModel) else dict(models)
+        """The models that answer, by the prefix of the path."""
         self.received: list[ReceivedRequest] = []
+        """All requests in order."""
         self.illegal: list[IllegalRequest] = []
+        """The refused requests in order."""
         self._closed = threading.Event()
         self._open: set[socket.socket] = set()
         self._server = _Server(("127.0.0.1", 0), _handler(self))
