@@ -129,11 +129,11 @@ class BadSetting(BadInput, ValueError):
 class MissingKey(BadSetting):
     """A model needs a key, and the environment has none. `model`: its name. `variables`: where the key may be."""
 
-    def __init__(self, model: str, variables: Sequence[str], client: str) -> None:
+    def __init__(self, model: str, variables: Sequence[str]) -> None:
         self.model, self.variables = model, tuple(variables)
         super().__init__(
-            f"{model} needs a key, and {' or '.join(variables)} is not set. Set it in the environment, or pass "
-            f"api_key=, or client={client}."
+            f"{model} needs a key, and {' or '.join(variables)} is not set. Set it in the environment, or pass the "
+            f'model as foveate.open_model("{model}", api_key=...).'
         )
 
 

@@ -164,6 +164,14 @@ def test_no_tools_may_be_given_as_none():
     assert not chat.plan(system="s", tools=None)
 
 
+def test_text_of_a_reply_is_refused_with_advice():
+    """A beginner records the text of the answer. The error named no remedy."""
+    chat = opened()
+    with pytest.raises(BadMessage, match=r"not the text 'Paris\.'\. Pass the response, or foveate\.assistant\(text\)"):
+        chat.record("Paris.")
+    assert len(chat) == 0
+
+
 def test_nested_lists_are_not_messages():
     deep: list[Any] = []
     for _ in range(100_000):

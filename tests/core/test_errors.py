@@ -16,7 +16,7 @@ FACTS: dict[str, tuple[Any, ...]] = {
     "UnknownFormat": ("a.txt", "text", ("json",)),
     "UnknownHandle": ("m99", "There are 3."),
     "NotExpandable": ("m1", "it is shown whole"),
-    "MissingKey": ("openai:gpt", ("OPENAI_API_KEY",), "OpenAI()"),
+    "MissingKey": ("openai:gpt", ("OPENAI_API_KEY",)),
     "UnknownWindow": ("own", ""),
     "DoesNotFit": (5_000, 4_000, "tokens"),
     "NoSummary": (["model: down"],),

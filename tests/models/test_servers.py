@@ -71,9 +71,14 @@ def test_a_local_server_needs_no_key_and_gets_none(monkeypatch):
     [
         (
             "anthropic:m",
-            "anthropic:m needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or pass",
+            "anthropic:m needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or pass the model "
+            'as foveate.open_model("anthropic:m", api_key=...).',
         ),
-        ("openai:m", "openai:m needs a key, and OPENAI_API_KEY is not set. Set it in the environment, or pass "),
+        (
+            "openai:m",
+            "openai:m needs a key, and OPENAI_API_KEY is not set. Set it in the environment, or pass the model as "
+            'foveate.open_model("openai:m", api_key=...).',
+        ),
         ("google:m", "google:m needs a key, and GEMINI_API_KEY or GOOGLE_API_KEY is not set."),
         ("xai:m", "xai:m needs a key, and XAI_API_KEY is not set."),
     ],

@@ -238,7 +238,9 @@ def test_the_status_of_a_proxy_is_printed(capsys, monkeypatch):
     )
     assert main(["proxy", "--status", "--port", str(proxy.port)]) == 1
     assert main(["proxy", "--status", "--host", "::1", "--port", str(proxy.port)]) == 1
-    assert f"No proxy answers at http://[::1]:{proxy.port}/" in capsys.readouterr().err
+    errors = capsys.readouterr().err
+    assert f"No proxy answers at http://[::1]:{proxy.port}/" in errors
+    assert errors.endswith("Start one with `foveate proxy`, or name the port of a running one with --port.\n")
 
 
 def test_no_key_reaches_the_log_or_the_store(tmp_path: Path, caplog):

@@ -173,7 +173,11 @@ def _print_status(host: str, port: int, as_json: bool) -> int:
         return 1
     except (urllib.error.URLError, TimeoutError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        print(f"No proxy answers at {url}: {reason}.", file=sys.stderr)
+        print(
+            f"No proxy answers at {url}: {reason}. Start one with `foveate proxy`, or name the port of a running one "
+            "with --port.",
+            file=sys.stderr,
+        )
         return 1
     if as_json:
         print(json.dumps(numbers))

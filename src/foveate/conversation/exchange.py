@@ -425,6 +425,11 @@ class Exchange:
         stop: Stop | None = None
         if isinstance(reply, Message):
             message, billed = reply, usage
+        elif isinstance(reply, str):
+            raise BadMessage(
+                f"record() takes the whole response of the SDK, not the text {reply!r:.60}. Pass the response, or "
+                "foveate.assistant(text)."
+            )
         else:
             read, parsed = state.format.parse_reply(reply)
             message = plain_message(read)

@@ -74,7 +74,7 @@ class AnthropicModel(SdkModel):
         kind = self._sdk.AsyncAnthropic if self.asynchronous else self._sdk.Anthropic
         client = kind(max_retries=self.max_retries, **self._with_key)
         if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
-            raise MissingKey(self.name, ["ANTHROPIC_API_KEY"], "Anthropic(api_key=...)")
+            raise MissingKey(self.name, ["ANTHROPIC_API_KEY"])
         return client
 
     def _sender(self, client: Any) -> Callable[..., Any]:

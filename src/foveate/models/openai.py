@@ -168,6 +168,6 @@ def create_client(kind: Any, name: str, server: Server, base_url: str | None, ke
     """
     keys = [value for value in (key, *map(os.environ.get, server.keys)) if value]
     if server.keys and not keys and base_url is None:
-        raise MissingKey(name, server.keys, "OpenAI(api_key=..., base_url=...)")
+        raise MissingKey(name, server.keys)
     # Without an address, the SDK takes it from the environment, or OpenAI's.
     return kind(base_url=base_url or server.base_url, api_key=keys[0] if keys else "none", max_retries=max_retries)

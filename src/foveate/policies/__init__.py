@@ -200,8 +200,8 @@ def check_compatible(policies: Iterable[Policy], *, has_summarizer: bool) -> Non
     policies = list(policies)
     if not has_summarizer and any(getattr(policy, "needs_summarizer", False) for policy in policies):
         raise BadSetting(
-            "A policy of this conversation needs summaries, but there is no summarizer. Pass summarizer=, a function "
-            "that takes a SummaryRequest and returns the text."
+            "A policy of this conversation needs summaries, but there is no summarizer. Pass summarizer=, a name such "
+            "as digest or anthropic:claude-haiku-4-5, or a function that takes a SummaryRequest and returns the text."
         )
     counts = sorted({count for policy in policies if (count := getattr(policy, "tool_results_keep", 0))})
     if len(counts) > 1:
