@@ -27,6 +27,14 @@ def test_help_is_plain_text_with_an_example(run, command):
     assert not command or "Example: foveate" in out
 
 
+def test_help_breaks_lines_at_the_width_of_the_terminal_alone(run, monkeypatch):
+    """Descriptions of parameters kept the line breaks of the docstring."""
+    monkeypatch.setenv("COLUMNS", "1000")
+    for command in (["replay"], ["inspect"], ["proxy"], ["mcp"], ["db", "age"], ["worker"], ["policy", "show"]):
+        rows = [line for line in run(*command, "--help")[1].splitlines() if line.startswith("│")]
+        assert [row for row in rows if row.startswith("│  ")] == []
+
+
 def test_help_of_replay_names_every_policy(run):
     assert [name for name in PRESET_NAMES if name not in run("replay", "--help")[1]] == []
 

@@ -21,7 +21,7 @@ from .doctor import doctor
 from .files import STDOUT
 from .inspect import inspect
 from .mcp import mcp
-from .options import description
+from .options import description, unwrapped
 from .policy import list_
 from .policy import show as show_policy
 from .proxy import proxy
@@ -54,10 +54,10 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for command in (chat, replay, tune, show, inspect, check, digest, doctor, repair, mcp, proxy):
-    app.command(command, help=description(command))
+    app.command(unwrapped(command), help=description(command))
 policies = App(name="policy", help="List the presets, and show the effective settings.")
-policies.command(show_policy, name="show", help=description(show_policy))
-policies.command(list_, name="list", help=description(list_))
+policies.command(unwrapped(show_policy), name="show", help=description(show_policy))
+policies.command(unwrapped(list_), name="list", help=description(list_))
 app.command(policies)
 app.command(db)
 app.command(worker)

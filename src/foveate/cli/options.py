@@ -28,6 +28,7 @@ __all__ = [
     "store_file",
     "store_of",
     "store_url",
+    "unwrapped",
 ]
 
 Provider = Literal["anthropic", "openai", "openai_responses", "gemini"]
@@ -152,3 +153,15 @@ def description(command: Callable[..., int]) -> str:
     """Return a command's text for `--help`: its docstring without the parameters, one line a paragraph."""
     paragraphs = (getdoc(command) or "").split("\n\nParameters\n")[0].split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()).replace("`", "") for paragraph in paragraphs)
+
+
+def unwrapped(command: Callable[..., int]) -> Callable[..., int]:
+    """Return a command whose docstring has each parameter on one line, since `--help` keeps the line breaks."""
+    lines: list[str] = []
+    for line in (getdoc(command) or "").splitlines():
+        if line.startswith("    ") and lines[-1].startswith("    "):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+    command.__doc__ = "\n".join(lines)
+    return command

@@ -15,7 +15,7 @@ from cyclopts import App, Parameter
 
 from ..errors import BadSetting
 from .db.target import AsJson, print_json
-from .options import description, settings_of, store_url
+from .options import description, settings_of, store_url, unwrapped
 from .text import one_line, printable
 
 if TYPE_CHECKING:
@@ -165,9 +165,9 @@ def _url(store: str | None) -> str:
 
 
 worker = App(name="worker", help=description(work))
-worker.default(work)
-worker.command(upgrade, name="upgrade", help=description(upgrade))
-worker.command(status, name="status", help=description(status))
+worker.default(unwrapped(work))
+worker.command(unwrapped(upgrade), name="upgrade", help=description(upgrade))
+worker.command(unwrapped(status), name="status", help=description(status))
 
 
 class _Formatter(logging.Formatter):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from cyclopts import App
 
-from ..options import description
+from ..options import description, unwrapped
 from .catalog import (
     drop_action,
     drop_binding,
@@ -31,7 +31,7 @@ __all__ = ["db"]
 def _group(name: str, help: str, commands: Mapping[str, Callable[..., int]]) -> App:
     group = App(name=name, help=help)
     for word, command in commands.items():
-        group.command(command, name=word, help=description(command))
+        group.command(unwrapped(command), name=word, help=description(command))
     return group
 
 
@@ -76,4 +76,4 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "shards": shards,
 }
 for word, command in _COMMANDS.items():
-    db.command(command, name=word, help=description(command))
+    db.command(unwrapped(command), name=word, help=description(command))
