@@ -35,6 +35,7 @@ def test_policy_list_names_every_preset(run):
         "mechanisms": ["filter"],
         "description": "The newest N tool results stay whole.",
     }
+    assert "The newest 5 tool results stay whole." in rows[PRESET_NAMES.index("checkpoint")]["description"]
 
 
 def test_policy_show_prints_values_with_sources(run, here, monkeypatch):

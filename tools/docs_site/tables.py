@@ -65,7 +65,8 @@ def presets() -> str:
                 values.setdefault(place[0], [])
                 if place[-1] != "enabled":
                     values[place[0]].append(f"`{'.'.join(place[1:])} = {_value(sourced.value)}`")
-        parts += [f"## {name}", preset.description.replace("newest 5", "newest N")]
+        description = preset.description.replace("5", "N") if name == "keep-last-N" else preset.description
+        parts += [f"## {name}", description]
         rows = [
             f"| [`{mechanism}`](all-settings.md#{mechanism}) | {', '.join(values[mechanism]) or 'the defaults'} |"
             for mechanism in MECHANISMS

@@ -72,7 +72,8 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
     for name in (*PRESET_NAMES, *registered()):
         preset = load_preset(name.replace("-N", "-5"))
         mechanisms = [mechanism.name for mechanism in switched_on(preset.layer)]
-        rows.append((name, mechanisms, preset.description.replace("newest 5", "newest N")))
+        description = preset.description.replace("5", "N") if name == "keep-last-N" else preset.description
+        rows.append((name, mechanisms, description))
     if as_json:
         for name, mechanisms, text in rows:
             write_json(_json({"policy": name, "mechanisms": mechanisms, "description": text}))
