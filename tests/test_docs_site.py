@@ -115,9 +115,18 @@ def test_reference_covers_the_public_names():
     import foveate
 
     assert api.exported("foveate") == sorted(foveate.__all__, key=str.lower)
+    assert "def fallback(*summarizers: Summarizer" in api.page("foveate.summarizers")  # A submodule has the same name.
     page = api.page("foveate.edits")
     assert "## Replace { #replace }" in page
     assert "| `reason`: `str` = `''` | Why the edit was made. |" in page
+
+
+def test_module_docstrings_have_no_aligned_columns():
+    """Markdown joins such lines to one paragraph."""
+    pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
+    api = importlib.import_module("api")
+    docstrings = {name: api.prose(api.loaded(name), name) for name in api.MODULES}
+    assert [name for name, text in docstrings.items() if re.search(r"^\w\S* {2,}\S", text, re.MULTILINE)] == []
 
 
 def test_every_public_name_can_be_imported():

@@ -97,7 +97,7 @@ def page(module: str) -> str:
     parts = [f"# {module}", prose(loaded(module), module)]
     elsewhere = []
     for name in exported(module):
-        place = places()[canonical(loaded(module)[name])]
+        place = places()[member(module, name).path]
         if place.page != module:
             elsewhere.append(f"[`{name}`]({place.page}.md#{place.anchor})")
             continue
@@ -242,6 +242,13 @@ def exported(module: str) -> list[str]:
     return sorted((str(name) for name in loaded(module).exports or ()), key=str.lower)
 
 
+def member(module: str, name: str) -> griffe.Object:
+    """Return what a public name of a module stands for. A function hides the submodule of its name."""
+    thing = loaded(module)[name]
+    target: griffe.Object = thing.final_target if isinstance(thing, griffe.Alias) else thing
+    return target[name] if isinstance(target, griffe.Module) and name in target.members else target
+
+
 def canonical(thing: griffe.Object) -> str:
     return thing.final_target.path if isinstance(thing, griffe.Alias) else thing.path
 
@@ -252,9 +259,8 @@ def places() -> dict[str, Name]:
     found: dict[str, Name] = {}
     for module in MODULES:
         for name in exported(module):
-            thing = loaded(module)[name]
-            target = thing.final_target if isinstance(thing, griffe.Alias) else thing
-            found.setdefault(target.path, Name(name, module, target))
+            thing = member(module, name)
+            found.setdefault(thing.path, Name(name, module, thing))
     return found
 
 

@@ -331,7 +331,7 @@ class ChatAgent(Agent):
         return self._send(content)
 
     def stream(self, content: object = None) -> Generator[AgentEvent, None, Outcome]:
-        """Do the same, and yield events as they happen, `RunEnded` last. Without `content`: resume.
+        """Send an input, and yield events as they happen, `RunEnded` last. Without `content`: resume.
 
         Nothing happens before the first iteration. Closing the iterator stops the run.
         """
@@ -349,7 +349,7 @@ class AsyncChatAgent(AsyncAgent):
         return await self._send(content)
 
     def stream(self, content: object = None) -> AsyncGenerator[AgentEvent, None]:
-        """Do the same, and yield events as they happen, `RunEnded` last. Without `content`: resume.
+        """Send an input, and yield events as they happen, `RunEnded` last. Without `content`: resume.
 
         To stop early, close the iterator (`contextlib.aclosing`), so that the run ends at once.
         """
@@ -383,7 +383,7 @@ class ReActAgent(Agent):
         return self._send(task)
 
     def stream(self, task: object = None) -> Generator[AgentEvent, None, Outcome]:
-        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+        """Work on a task, and yield events as they happen, `RunEnded` last. Without a task: resume.
 
         Nothing happens before the first iteration. Closing the iterator stops the run.
         """
@@ -403,7 +403,7 @@ class AsyncReActAgent(AsyncAgent):
         return await self._send(task)
 
     def stream(self, task: object = None) -> AsyncGenerator[AgentEvent, None]:
-        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+        """Work on a task, and yield events as they happen, `RunEnded` last. Without a task: resume.
 
         To stop early, close the iterator (`contextlib.aclosing`), so that the run ends at once.
         """

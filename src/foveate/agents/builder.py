@@ -38,7 +38,7 @@ _KEY_PREFIXES = ("sk-", "xai-", "AIza", "gsk_")
 
 
 class AgentBuilder(Struct, frozen=True, kw_only=True):
-    """Builds agents.
+    """Builds an agent step by step. Each method returns a new builder.
 
     >>> from foveate.testing import ScriptedModel
     >>> builder = AgentBuilder().use(ScriptedModel(["Hello."])).with_window(100_000).for_conversation("support-456")

@@ -193,7 +193,7 @@ class LoopAgent(_LoopAgentBase):
         return outcome_of(self._events(task, streams=False))
 
     def stream(self, task: object = None) -> Generator[AgentEvent, None, None]:
-        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+        """Work on a task, and yield events as they happen, `RunEnded` last. Without a task: resume.
 
         Nothing happens before the first iteration. Closing the iterator stops the run.
         """
@@ -259,7 +259,7 @@ class AsyncLoopAgent(_LoopAgentBase):
         return await outcome_of_async(self._events(task, streams=False))
 
     def stream(self, task: object = None) -> AsyncGenerator[AgentEvent, None]:
-        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+        """Work on a task, and yield events as they happen, `RunEnded` last. Without a task: resume.
 
         To stop early, close the iterator (`contextlib.aclosing`), so that the run ends at once.
         """

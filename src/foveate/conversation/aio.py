@@ -203,7 +203,7 @@ def _awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[_
 
 
 class AsyncConversation:
-    """The same for asyncio: every method that touches the store is awaited. Made by `open_async_conversation`."""
+    """A `Conversation` for asyncio: methods that use the store are awaited. Made by `open_async_conversation`."""
 
     def __init__(self, sync: Conversation) -> None:
         self.sync: Conversation = sync

@@ -398,7 +398,10 @@ class Conversation:
             return self._session.expander.search(words, limit)
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """Return the calls of the newest reply that wait for an answer. `expand=True` answers its own calls itself."""
+        """Return the calls of the newest reply that wait for an answer.
+
+        Calls of `expand` that `record` answered are not among them.
+        """
         with self._session.lock:
             return self._session.expander.open_calls()
 
@@ -513,7 +516,7 @@ class Conversation:
         """Return the meter: what the window holds by kind, what calls were billed, and what was saved.
 
         `cost_of`: a function from the name of a model to its cost, a function of a `Usage` that returns US dollars, or
-        None; such as `foveate.models.prices.cost_of`. Each call then has the price of its own model. Reads as much as
+        None; such as `foveate.models.cost_of`. Each call then has the price of its own model. Reads as much as
         `totals` does.
         """
         with self._session.lock:

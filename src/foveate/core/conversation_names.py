@@ -28,7 +28,7 @@ def child_name(parent: str, key: str) -> str:
 
     `key`: what a framework calls the child, such as `tools:6c7e...`. It is kept if it is printable, has neither `/` nor
     `~`, and at most 100 characters. Of any other key the name has the beginning, with `-` for other characters, and
-    its hash. Raises BadSetting if the name would be longer than 480 characters, or if one of both is empty.
+    its hash. Raises BadSetting if the name would be longer than 480 characters, or if one of them is empty.
     """
     if not (isinstance(parent, str) and isinstance(key, str) and parent and key):
         raise BadSetting(f"The name of a child needs a parent and a key, not {parent!r:.60} and {key!r:.60}.")

@@ -44,8 +44,8 @@ def open_conversation(
     `sqlite:////var/chat.db` (absolute), `postgresql://...`, or a Store, which stays open when the conversation closes.
 
     `model`: the name of the model, such as `claude-sonnet-4-5` or `openai:gpt-5`. It chooses format, window, prices and
-    the provider's rules. `format`: `openai` (chat completions) or `anthropic`; default: the model's, else `openai`.
-    `window`: the model's window in tokens; needed if the model is not known.
+    the provider's rules. `format`: `openai` (chat completions), `openai_responses`, `anthropic` or `gemini`; default:
+    the model's, else `openai`. `window`: the model's window in tokens; needed if the model is not known.
 
     `policy`: a preset's name or file (`balanced`, the default, `prune`, `keep-last-5`, `mine.toml`), a policy of your
     own, or a list of both, such as `[mine, "balanced"]`. `none` keeps only the hard floor; `off` does nothing

@@ -35,7 +35,7 @@ class Options(Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     """The owner of the conversation, where one store serves several. Default: ""."""
     expand_where: Literal["view", "tail", "auto"] | None = None
-    """Place an expanded original is shown: in its place (`view`), in the result of the call (`tail`), or in the cheaper
+    """Where an expanded original is shown: in its place (`view`), in the result of the call (`tail`), or in the cheaper
     of the two (`auto`, the default)."""
     background: bool | Background | RemoteBackground | None = None
     """Whether summaries are written while the conversation goes on.

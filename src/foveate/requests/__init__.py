@@ -2,13 +2,13 @@
 
 Everything here works on bytes and does no network I/O, so a proxy and the HTTP clients of SDKs share it:
 
-apis.py          the APIs, by path
-body.py          the body of a request; what came with an earlier one is not read again
-request.py       a request with the view, byte for byte the client's where nothing changes
-cache_marks.py   marks for Anthropic's prompt cache
-answer.py        an answer on its way to the client; calls of `expand` are answered inside
-events.py        server-sent events, as they came
-splice_*.py      one answer for the client, made of several of one format
+- `apis.py`: the APIs, by path
+- `body.py`: the body of a request; what came with an earlier one is not read again
+- `request.py`: a request with the view, byte for byte the client's where nothing changes
+- `cache_marks.py`: marks for Anthropic's prompt cache
+- `answer.py`: an answer on its way to the client; calls of `expand` are answered inside
+- `events.py`: server-sent events, as they came
+- `splice_*.py`: one answer for the client, made of several of one format
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Summarizers: functions that write the summaries that policies request (`SummaryRequest -> text`).
 
-first_characters    the role and the beginning of each message; needs no model and always answers
-digest_history      requests, steps, names and errors, chosen by code; needs no model
-model_summarizer    a model writes, from prompts that you can replace
-fallback            asks several in order, until a summary is accepted
-cached              keeps summaries, so that none is requested twice
-checked             checks the summaries of a function of your own
+- `first_characters`: the role and the beginning of each message; needs no model and always answers
+- `digest_history`: requests, steps, names and errors, chosen by code; needs no model
+- `model_summarizer`: a model writes, from prompts that you can replace
+- `fallback`: asks several in order, until a summary is accepted
+- `cached`: keeps summaries, so that none is requested twice
+- `checked`: checks the summaries of a function of your own
 """
 
 from __future__ import annotations

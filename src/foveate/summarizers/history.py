@@ -20,8 +20,7 @@ __all__ = ["digest_history"]
 def digest_history() -> Summarizer:
     """Return a summarizer that needs no model and never writes more than requested.
 
-    Its text is that of `foveate.digest.history.digest_messages`. A single message becomes its digest
-    (`foveate.digest`).
+    A single message becomes its digest (`foveate.digest`).
     """
     return _Digest()
 

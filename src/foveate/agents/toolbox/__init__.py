@@ -1,10 +1,10 @@
 """Tools that are ready to use: files, search, a shell, SQLite databases, MCP servers.
 
-files       list, read, write and edit the files of a folder
-search      find a pattern in the files of a folder
-shell       run commands in a folder; each asks for approval
-sqlite      read a database, or change it
-mcp         the tools of an MCP server
+- `files`: list, read, write and edit the files of a folder
+- `search`: find a pattern in the files of a folder
+- `shell`: run commands in a folder; each asks for approval
+- `sqlite`: read a database, or change it
+- `mcp`: the tools of an MCP server
 
 Each function takes the resource that its tools may use, and returns a tuple of tools:
 `ChatAgent(model, tools=[*files("."), *search(".")])`. Results are bounded, and say how to get the rest. A tool that
