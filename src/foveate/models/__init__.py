@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..core.lazy_names import lazy_names
 from ..core.profiles import window_of
 from ..errors import BadSetting
-from .prices import cost_of
 from .servers import SERVERS
 
 if TYPE_CHECKING:
     from .anthropic import AnthropicModel
     from .demo import DemoModel
     from .openai import OpenAIModel
+    from .prices import cost_of
     from .responses import ResponsesModel
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"cost_of": ".prices"})
 
 __all__ = ["DEMO", "PROVIDERS", "cost_of", "window_of"]
 

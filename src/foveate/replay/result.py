@@ -64,7 +64,7 @@ class CallFigures(Struct, frozen=True):
     placeholders: int = 0
     """Tokens of notes that stand for results."""
     summaries: int = 0
-    """Tokens of the view by kind of content; their sum is `tokens`."""
+    """Tokens of summaries. The kinds of content together are `tokens`."""
     milliseconds: float = 0.0
     """CPU time of the turn: append new messages, plan, commit, check, render."""
     misses: int = 0

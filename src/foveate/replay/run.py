@@ -127,9 +127,10 @@ def replay(
 ) -> ReplayResult:
     """Replay a recording, or the messages of a conversation, under one policy.
 
-    `window` is in tokens. `provider` (`openai` or `anthropic`) selects the format to render. `prices` are those of
-    reading and writing cached input. `check` gets the provider's name and the JSON bytes of every request body, and
-    returns the problems, such as `foveate.testing.check_body`; without it no view counts as illegal. `store` and `name`
+    `window` is in tokens. `provider` (`openai`, `openai_responses`, `anthropic` or `gemini`) selects the format to
+    render. `prices` are those of reading and writing cached input. `check` gets the provider's name and the JSON bytes
+    of every request body, and returns the problems, such as `foveate.testing.check_body`; without it no view counts as
+    illegal. `store` and `name`
     select where the conversation is stored; if the name exists, the next free one is used. `transcript` is the
     recording's name in the row. `summarizer` writes the summaries that a policy requests; the default, for policies
     that require summaries, takes the first characters of each message. Summaries are billed as if a model had written
