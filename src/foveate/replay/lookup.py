@@ -20,7 +20,7 @@ from ..core.sizes import tokens_of
 from ..core.view import Entry, Prices, View
 from ..errors import UnknownHandle
 from .measure import Bill, FetchCosts, ViewChanges, share
-from .references import Positions, References, UsedReferences, call_lines, call_text, identifiers, whole_lines
+from .references import Positions, References, UsedReferences, call_lines, call_text, identifiers, pick, whole_lines
 
 __all__ = ["KINDS", "ContentKind", "Counts", "Lookup", "ViewIndex", "content_kind"]
 
@@ -61,7 +61,9 @@ class ViewIndex:
     every view; otherwise it is slower, not wrong.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: frozenset[str] | None = None) -> None:
+        """`wanted`: the only identifiers and lines to index; None for all."""
+        self._wanted = wanted
         self._changes = ViewChanges()
         self._contents: dict[int, _Content] = {}  # by identity of the entry, which `_Content` keeps alive
         self._identifiers: Counter[str] = Counter()
@@ -76,7 +78,7 @@ class ViewIndex:
         for entry in left:
             self._count(self._contents.pop(id(entry)), -1)
         for entry in joined:
-            self._contents[id(entry)] = content = _content(entry)
+            self._contents[id(entry)] = content = _content(entry, self._wanted)
             self._count(content, +1)
 
     def has_identifier(self, identifier: str) -> bool:
@@ -105,7 +107,7 @@ class ViewIndex:
         self._tokens[content.kind] += sign * content.entry.tokens
         for counts, things in ((self._identifiers, content.identifiers), (self._lines, content.lines)):
             for thing in things:
-                counts[thing] += sign
+                _add(counts, thing, sign)
         for handle, first, last in content.handles:
             if first == last:
                 _add(self._handles.setdefault(first, Counter()), handle, sign)
@@ -136,7 +138,7 @@ def _add(counts: Counter[T], thing: T, sign: Literal[1, -1]) -> None:
         del counts[thing]
 
 
-def _content(entry: Entry) -> _Content:
+def _content(entry: Entry, wanted: frozenset[str] | None) -> _Content:
     message = entry.message
     text, calls = message.text, message.calls
     names = identifiers(text)
@@ -149,7 +151,7 @@ def _content(entry: Entry) -> _Content:
     handles: frozenset[_HandleSpan] = frozenset()
     if entry.shrunk or entry.span:
         handles = frozenset(_handles_in(f"{text}\n{call_text(calls)}"))
-    return _Content(entry, content_kind(entry), names, lines, handles)
+    return _Content(entry, content_kind(entry), pick(names, wanted), pick(lines, wanted), handles)
 
 
 def _handles_in(text: str) -> Iterator[_HandleSpan]:
@@ -178,13 +180,18 @@ class Counts(Struct):
 class Lookup:
     """Compares what each message used with the view of its call, along a replay."""
 
-    def __init__(self, originals: Callable[[str], Iterable[Message]], prices: Prices) -> None:
-        """Create a lookup. `originals` returns the messages behind a handle."""
-        self._fetch = originals
-        self._references = References()
+    def __init__(
+        self, originals: Callable[[str], Iterable[Message]], prices: Prices, wanted: frozenset[str] | None = None
+    ) -> None:
+        """Create a lookup. `originals` returns the messages behind a handle.
+
+        `wanted`: all that the calls of the replay use (`things_in_calls`), so that the lookup holds nothing else.
+        """
+        self._fetch, self._wanted = originals, wanted
+        self._references = References(wanted)
         self._sizes: list[int] = []
         self._behind: dict[str, tuple[frozenset[str], frozenset[str]]] = {}  # handle -> identifiers and lines behind it
-        self._visible = ViewIndex()
+        self._visible = ViewIndex(wanted)
         self.fetches = FetchCosts(prices)
         self.recall, self.said, self.quoted = Counts(), Counts(), Counts()
 
@@ -239,17 +246,17 @@ class Lookup:
         """Return the position of a message that holds this and that a handle in the view expands, or None."""
         for handle, position in self._visible.handles(positions):
             if handle not in self._behind:
-                self._behind[handle] = _readable(self._fetch(handle))
+                self._behind[handle] = _readable(self._fetch(handle), self._wanted)
             if thing in self._behind[handle][kind]:
                 return position
         return None
 
 
-def _readable(messages: Iterable[Message]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the identifiers and the whole lines in messages."""
+def _readable(messages: Iterable[Message], wanted: frozenset[str] | None) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the wanted identifiers and whole lines in messages."""
     names: set[str] = set()
     lines: set[str] = set()
     for message in messages:
-        names |= identifiers(message.text) | identifiers(call_text(message.calls))
-        lines |= whole_lines(message.text) | call_lines(message.calls)
+        names |= pick(identifiers(message.text) | identifiers(call_text(message.calls)), wanted)
+        lines |= pick(whole_lines(message.text) | call_lines(message.calls), wanted)
     return frozenset(names), frozenset(lines)

@@ -20,7 +20,16 @@ from msgspec import Struct
 
 from ..core.messages import Message, ToolCall
 
-__all__ = ["References", "UsedReferences", "call_lines", "call_text", "identifiers", "whole_lines"]
+__all__ = [
+    "References",
+    "UsedReferences",
+    "call_lines",
+    "call_text",
+    "identifiers",
+    "pick",
+    "things_in_calls",
+    "whole_lines",
+]
 
 _RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
 _SIGNIFICANT = re.compile(r"[0-9_/.]")
@@ -59,8 +68,10 @@ class References:
     It reads every text once, so the effort grows with the length of the transcript.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: frozenset[str] | None = None) -> None:
+        """`wanted`: the only identifiers and lines that calls use (see `things_in_calls`), if they are known."""
         self._position = 0
+        self._wanted = wanted
         self._answered: dict[str, list[int]] = {}  # identifier -> positions of the results that hold it
         self._spoken: dict[str, list[int]] = {}  # identifier -> positions of the other messages that hold it
         self._answered_lines: dict[str, list[int]] = {}
@@ -69,10 +80,10 @@ class References:
     def read(self, message: Message) -> UsedReferences:
         """Return the references of a message's calls to earlier messages, and add the message."""
         self._position += 1
-        spoken = identifiers(message.text)
+        spoken = pick(identifiers(message.text), self._wanted)
         if message.role == "tool":
             self._note(self._answered, spoken)
-            self._note(self._answered_lines, whole_lines(message.text))
+            self._note(self._answered_lines, pick(whole_lines(message.text), self._wanted))
             return _NOTHING
         calls = message.calls
         called = identifiers(call_text(calls)) if calls else frozenset()
@@ -80,7 +91,7 @@ class References:
         used = self._used(called, lines, call_text(calls)) if calls else _NOTHING
         self._note(self._spoken, spoken | called)
         # A line that the assistant wrote as plain text still needs its source, because prose quotes loosely.
-        self._spoken_lines |= lines if message.role == "assistant" else whole_lines(message.text)
+        self._spoken_lines |= lines if message.role == "assistant" else pick(whole_lines(message.text), self._wanted)
         return used
 
     def _used(self, called: frozenset[str], lines: frozenset[str], text: str) -> UsedReferences:
@@ -103,6 +114,21 @@ class References:
     def _note(self, index: dict[str, list[int]], things: Iterable[str]) -> None:
         for thing in things:
             index.setdefault(thing, []).append(self._position)
+
+
+def things_in_calls(messages: Iterable[Message]) -> frozenset[str]:
+    """Return all identifiers and whole lines that the calls of messages use: the only ones that a lookup needs."""
+    things: set[str] = set()
+    for calls in (message.calls for message in messages):
+        names = identifiers(call_text(calls)) if calls else frozenset()
+        escaped = [identifiers(name[1:]) for name in names if name[0] in _ESCAPES]
+        things.update(names, call_lines(calls), *escaped)
+    return frozenset(things)
+
+
+def pick(things: frozenset[str], wanted: frozenset[str] | None) -> frozenset[str]:
+    """Return those of the things that are wanted; all of them if `wanted` is None."""
+    return things if wanted is None else things & wanted
 
 
 def _is_escaped(name: str, text: str) -> bool:

@@ -35,7 +35,7 @@ from .lookup import Lookup
 from .measure import DEFAULT_PRICES, Meter, RecordedRequests, UnmanagedRequests, percentile
 from .recordings.recording import RecordedMessage, Recording
 from .recordings.source import readable_path
-from .references import UsedReferences
+from .references import UsedReferences, things_in_calls
 from .result import CallFigures, EditFigures, ReplayResult, Row
 from .summaries import BilledSummarizer, ImmediateCall
 from .views import ViewLog
@@ -104,6 +104,8 @@ def dollars(model: str, requests: Iterable[tuple[int, int]], *, written: int = 0
 
 _REFUSALS = 5
 """The number of the second checker's findings to keep as text."""
+_READ_BACK = 16
+"""Messages that are read back from the history at once."""
 _STEP = 1_000
 """Milliseconds between messages if the recording has no times."""
 
@@ -160,7 +162,8 @@ def replay(
     )
     with chat:
         log = ViewLog() if views else None
-        run = _Run(chat, clock, provider, prices, check, billed_summarizer, log, model if names_model else "")
+        wanted = things_in_calls(entry.message for entry in recorded)
+        run = _Run(chat, clock, provider, prices, check, billed_summarizer, log, model if names_model else "", wanted)
         for taken, entry in enumerate(recorded):
             if progress:
                 progress(taken, len(recorded))
@@ -213,13 +216,14 @@ class _Run:
         summarizer: BilledSummarizer | None,
         views: ViewLog | None,
         model: str,
+        wanted: frozenset[str],
     ) -> None:
         self._chat, self._clock, self._provider, self._prices, self._check = chat, clock, provider, prices, check
         self._summarizer = summarizer
         self._views, self._model = views, model or None
         self._messages: list[Message] = []
         self._positions: dict[str, int] = {}  # id -> position
-        self._lookup = Lookup(chat.originals, prices)
+        self._lookup = Lookup(chat.originals, prices, wanted)
         self._meter = Meter(prices)
         self._unmanaged, self._recorded = UnmanagedRequests(), RecordedRequests()
         self._times: list[int] = []
@@ -357,9 +361,14 @@ class _Run:
 
     def _lost(self) -> int:
         """Return how many messages differ when they are read back from the history."""
-        stored = [encode_message(row.message) for row in self._chat.history()]
-        intact = sum([encode_message(message) == body for message, body in zip(self._messages, stored, strict=False)])
-        return len(self._messages) - intact
+        lost = len(self._messages)
+        for start in range(0, len(self._messages), _READ_BACK):
+            messages = self._messages[start : start + _READ_BACK]
+            stored = self._chat.history(start + 1, start + len(messages))
+            lost -= sum(
+                [encode_message(row.message) == encode_message(m) for row, m in zip(stored, messages, strict=False)]
+            )
+        return lost
 
 
 def _parts_of(
