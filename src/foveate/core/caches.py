@@ -6,9 +6,11 @@ own size. Clearing a cache costs time at the next use and changes no result.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from hashlib import blake2b
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import ReferenceType, ref
 
@@ -118,46 +120,61 @@ def known_form(entry: HasMemo, name: object, key: object, default: Any = None) -
     return default
 
 
-def cached_by_text(size: int) -> Callable[[F], F]:
+def cached_by_text(size: int, *, characters: int | None = None) -> Callable[[F], F]:
     """Return a decorator like `cached` for functions of a long text, the first argument.
 
     The cache holds a hash of it, so that the texts of closed conversations leave the memory. A short text is held.
+
+    `characters`: for results that grow with their text, the most characters of all long texts with a held result.
     """
 
     def decorate(function: F) -> F:
-        @cached(size)
-        def by_hash(key: _TextKey | str, *rest: Any, **options: Any) -> Any:
-            return function(key if isinstance(key, str) else key.text, *rest, **options)
+        of_short = cached(size)(function)
+        of_long = _NewestResults(function, size, characters)
+        register(of_long)
 
         @wraps(function)
         def call(text: str, *rest: Any, **options: Any) -> Any:
-            if len(text) <= _SHORT:
-                return by_hash(text, *rest, **options)
-            key = _TextKey(text)
-            try:
-                return by_hash(key, *rest, **options)
-            finally:
-                key.text = ""
+            return (of_short if len(text) <= _SHORT else of_long)(text, *rest, **options)
 
         return cast(F, call)
 
     return decorate
 
 
-class _TextKey:
-    """A text as the key of a cache, compared by its hash, so that the text can be released."""
+class _NewestResults:
+    """The newest results of a function of a long text, by the hash of the text. Threads may share it."""
 
-    __slots__ = ("_hash", "text")
+    def __init__(self, function: Callable[..., Any], size: int, characters: int | None) -> None:
+        self._function, self._size, self._characters = function, size, characters
+        self._results: OrderedDict[object, tuple[int, Any]] = OrderedDict()  # Each with the length of its text.
+        self._held = 0  # Characters of the texts.
+        self._lock = Lock()
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._hash = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    def __call__(self, text: str, *rest: object, **options: object) -> Any:
+        text_hash = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        key = (text_hash, rest, *options.items())
+        with self._lock:
+            if (known := self._results.get(key)) is not None:
+                self._results.move_to_end(key)
+                return known[1]
+        value = self._function(text, *rest, **options)
+        with self._lock:
+            if key not in self._results:  # Another thread may have added it.
+                self._results[key] = len(text), value
+                self._held += len(text)
+            while len(self._results) > 1 and self._is_over():
+                self._held -= self._results.popitem(last=False)[1][0]
+        return value
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _TextKey) and self._hash == other._hash
+    def _is_over(self) -> bool:
+        return len(self._results) > self._size or (self._characters is not None and self._held > self._characters)
 
-    def __hash__(self) -> int:
-        return hash(self._hash)
+    def cache_clear(self) -> None:
+        """Remove all results."""
+        with self._lock:
+            self._results.clear()
+            self._held = 0
 
 
 def register(cache: Cache) -> None:

@@ -57,6 +57,8 @@ _LOOKED_AT = 1_000
 """Characters of a result that decide its kind: enough for a line about it."""
 _NAMES_MAX = 400_000
 """Characters of a text that are searched for names."""
+_NAMED_MAX = 4_000_000
+"""Characters of the newest texts whose names are held: some times those of a large view."""
 _FLOOR = 0.55
 """The least worth of a name of a result, as a share of that of a line in its digest."""
 _READ_FIRST = 4
@@ -200,12 +202,12 @@ class StepWriter:
             yield self._write(f"  → {entry.handle}{mark} {about.line}".rstrip())
             return
         yield self._write(f"  → {entry.handle}{mark} {about.line}")
-        if names := self._list_new(about.names, room_for(len(text)), about.floor):
+        if names := self._list_new(about.names.split(), room_for(len(text)), about.floor):
             yield f"    {names}"
 
     def _list_names(self, text: str, room: int) -> str:
         """Return a list of the new names of a text that are worth most; "" if there are none. `room`: characters."""
-        return self._list_new(_long_names(text), room)
+        return self._list_new(_long_names(text).split(), room)
 
     def _list_new(self, names: Iterable[str], room: int, floor: float = 0.0) -> str:
         """Return a list of those of these names that are new. `floor`: the least worth of a name per character."""
@@ -222,24 +224,26 @@ class _AboutResult(NamedTuple):
     """The text in one line, or its description."""
     is_whole: bool
     """Whether the line is all of it."""
-    names: tuple[str, ...] = ()
+    names: str = ""
+    """The names in it, with spaces between them: a long text has thousands, and a string for each takes much memory."""
     floor: float = 0.0
     """The least worth of a name per character."""
 
 
-@cached_by_text(512)  # A change before a stretch makes the folds after it again, with other new names.
+# A change before a stretch makes the folds after it again, with other new names.
+@cached_by_text(512, characters=_NAMED_MAX)
 def _describe_result(text: str) -> _AboutResult:
     path = path_of_whole_output(text)
     text = output_of(text)
     if tells_edit(text):
-        return _AboutResult(_EDITED, False, distinct_names(text[:_NAMES_MAX]), _FLOOR)
+        return _AboutResult(_EDITED, False, _names_in(text), _FLOOR)
     flat = _flat(text, _RESULT_MAX)
     if len(flat) <= _RESULT_MAX:
         return _AboutResult(flat, True)
     about = describe_text(text, _LOOKED_AT)
     whole = f" (whole output in {path})" if path else ""
     floor = _FLOOR * floor_for(about.kind, len(text), room_for(len(text)))
-    return _AboutResult(f"{_summarize(about)}{whole}", False, distinct_names(text[:_NAMES_MAX]), floor)
+    return _AboutResult(f"{_summarize(about)}{whole}", False, _names_in(text), floor)
 
 
 def _summarize(about: Description) -> str:
@@ -251,10 +255,14 @@ def _summarize(about: Description) -> str:
     return f"{about.kind}: {about.gist}"
 
 
-@cached_by_text(128)
-def _long_names(text: str) -> tuple[str, ...]:
-    """Return the names of a long text of the model."""
-    return distinct_names(text[:_NAMES_MAX])
+@cached_by_text(128, characters=_NAMED_MAX)
+def _long_names(text: str) -> str:
+    """Return the names of a long text of the model, with spaces between them."""
+    return _names_in(text)
+
+
+def _names_in(text: str) -> str:
+    return " ".join(distinct_names(text[:_NAMES_MAX]))
 
 
 def _as_edited(entry: Entry) -> Entry:

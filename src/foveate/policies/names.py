@@ -26,7 +26,7 @@ _JOINED = 100
 """Messages whose names are searched at once."""
 
 
-@cached_by_text(4_096)
+@cached_by_text(4_096, characters=1_000_000)
 def names_of(text: str) -> frozenset[str]:
     """Return the names of a text as a set."""
     return frozenset(distinct_names(text))
