@@ -5,11 +5,17 @@ from __future__ import annotations
 import gc
 import json
 import tracemalloc
+from collections.abc import Callable
+
+import pytest
 
 from foveate import Message, ToolCall, assistant, tool_result, user
 from foveate.core.caches import clear_caches
+from foveate.core.view import Prices
+from foveate.replay.digests import measure_digests
 from foveate.replay.references import References, things_in_calls
 from foveate.replay.run import replay
+from foveate.tune.frontier import clairvoyant_cost
 
 SIZE = 50_000
 
@@ -33,22 +39,33 @@ def recording(rounds: int) -> list[Message]:
     return [user("Read the logs."), *(message for number in range(1, rounds + 1) for message in reading(number))]
 
 
-def peak_of_replay(messages: list[Message]) -> int:
+def replayed(messages: list[Message]) -> object:
+    return replay(messages, policy="keep-last-1", window=100_000)
+
+
+def priced(messages: list[Message]) -> object:
+    return clairvoyant_cost(messages, Prices())
+
+
+def peak(work: Callable[[list[Message]], object], messages: list[Message]) -> int:
     gc.collect()
     clear_caches()
     tracemalloc.start()
     try:
-        replay(messages, policy="keep-last-1", window=100_000)
+        work(messages)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
-def test_a_replay_holds_little_more_than_its_history():
-    """An index of all identifiers and lines takes ten times the memory of the texts."""
-    replay(recording(3), policy="keep-last-1", window=100_000)  # Imports.
-    few, many = peak_of_replay(recording(10)), peak_of_replay(recording(40))
-    assert many - few < 2 * 30 * SIZE, (many - few) / (30 * SIZE)
+@pytest.mark.parametrize(("work", "copies"), [(replayed, 2), (priced, 1), (measure_digests, 1)])
+def test_reading_a_recording_holds_no_index_of_all_its_words(
+    work: Callable[[list[Message]], object], copies: int
+) -> None:
+    """Such an index takes ten times the memory of the texts. `copies` of them may be held besides the recording."""
+    work(recording(3))  # Imports.
+    few, many = peak(work, recording(5)), peak(work, recording(20))
+    assert many - few < copies * 15 * SIZE, (many - few) / (15 * SIZE)
 
 
 def test_references_to_wanted_things_are_the_same():

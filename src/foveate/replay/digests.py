@@ -14,7 +14,7 @@ from ..core.messages import Message
 from ..digest import digest
 from ..digest.listings import unfold_paths
 from .measure import share
-from .references import References, identifiers
+from .references import References, identifiers, things_in_calls
 
 __all__ = ["SHORTEST", "DigestFigures", "figures_table", "measure_digests", "sum_figures"]
 
@@ -64,8 +64,9 @@ def measure_digests(messages: Iterable[Message]) -> tuple[DigestFigures, ...]:
     """Return the figures of one transcript, one for each kind of content."""
     texts: dict[int, str] = {}
     used: dict[int, set[str]] = {}
-    references = References()
-    for position, message in enumerate(messages, 1):
+    transcript = list(messages)
+    references = References(things_in_calls(transcript))
+    for position, message in enumerate(transcript, 1):
         for identifier, positions in references.read(message).recall.items():
             if len(positions) == 1 and positions[0] in texts:
                 used.setdefault(positions[0], set()).add(identifier)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from ..core.messages import Message
 from ..core.sizes import tokens_of
 from ..core.view import Prices
-from ..replay.references import References
+from ..replay.references import References, things_in_calls
 from ..replay.result import Row
 
 __all__ = ["all_in", "clairvoyant_cost", "non_dominated", "readable"]
@@ -77,13 +77,14 @@ def clairvoyant_cost(messages: Iterable[Message], prices: Prices) -> float:
     A policy costs less only if it shortens a message before its first request, shortens messages of the system or the
     user, or hides what is used later.
     """
-    references = References()
+    transcript = list(messages)
+    references = References(things_in_calls(transcript))
     sizes: list[int] = []
     whole: set[int] = set()  # positions of messages that stay whole
     asked: list[int] = []  # for each call, the number of messages in its request
     has_question = False
     last_uses: dict[tuple[int, str], int] = {}  # position and identifier or line -> the last call that uses it
-    for message in messages:
+    for message in transcript:
         used = references.read(message)
         if message.role == "assistant" and has_question:
             asked.append(len(sizes))
