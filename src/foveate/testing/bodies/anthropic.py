@@ -112,7 +112,9 @@ class AnthropicRules(AnthropicReader):
 def _fallback_faults(messages: Messages) -> Iterator[Fault]:
     """Yield the blocks before the last `fallback` block of a message that a request leaves out."""
     for position, facts in enumerate(messages):
-        last = max((place for place, kind in enumerate(facts.kinds) if kind == "fallback"), default=0)
+        if "fallback" not in facts.kinds:
+            continue
+        last = max(place for place, kind in enumerate(facts.kinds) if kind == "fallback")
         for place, kind in enumerate(facts.kinds[:last]):
             if kind in (*THINKING, "connector_text", "tool_use"):
                 problem = f"leave out `{kind}` blocks before the last `fallback` block"
