@@ -8,6 +8,7 @@ from weakref import WeakSet
 
 from foveate.core.caches import cached_by_text, clear_caches
 from foveate.policies import fold_text
+from foveate.policies.names import names_of
 
 
 class Result:
@@ -68,3 +69,20 @@ def test_names_of_long_results_take_little_memory():
     finally:
         tracemalloc.stop()
     assert held < 3 * characters, held / characters
+
+
+def test_names_of_many_short_texts_take_little_memory():
+    """A set of names for each text takes most of the memory of an open conversation of short messages."""
+    clear_caches()
+    names = "parser_1 reader_2 writer_3 lexer_4 src/main.py src/test.py"
+    texts = [f"Request {number}: fix {names}." for number in range(4_000)]
+    assert names_of(texts[7]) == set(names.split())
+    tracemalloc.start()
+    try:
+        for text in texts:
+            names_of(text)
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 400 * len(texts), held / len(texts)
