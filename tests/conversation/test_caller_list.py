@@ -111,6 +111,23 @@ def block(body: str) -> Message:
     return Message("assistant", (Opaque("anthropic", "found", body),))
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_reply_with_the_name_of_an_agent_is_the_recorded_one(waits: bool):
+    """Frameworks add a name to each reply, at once or when the run has ended. Each reply was appended twice."""
+    chat = foveate.open_conversation("named", window=16_000)
+    mine: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    for number in range(3):
+        chat.prompt(messages=mine)
+        reply = {"role": "assistant", "content": f"Answer {number}."}
+        chat.record(reply)
+        mine += [reply if waits else {**reply, "name": "helper"}, {"role": "user", "content": "And?"}]
+    recorded = [row.id for row in chat.history()]
+    named = [{**item, "name": "helper"} if item["role"] == "assistant" else item for item in mine]
+    shown = chat.prompt(messages=named)["messages"]
+    assert [row.id for row in chat.history()][: len(recorded)] == recorded
+    assert len(chat) == len(named) == len(shown)
+
+
 @pytest.mark.parametrize(
     ("one", "other", "is_same"),
     [
@@ -126,6 +143,8 @@ def block(body: str) -> Message:
         (tool_result("c", "x"), tool_result("d", "x"), False),
         (user("a"), assistant("a"), False),
         (user("a"), user("a "), False),
+        (Message("assistant", (Text("a"),), "helper"), assistant("a"), True),
+        (Message("user", (Text("a"),), "ann"), user("a"), False),
     ],
 )
 def test_messages_that_say_the_same_have_one_key(one: Message, other: Message, is_same: bool):

@@ -30,8 +30,9 @@ def message_key(message: Message) -> bytes:
     Texts that follow each other count as one, and arguments and unknown blocks are compared as JSON without nulls. The
     key leaves out reasoning, unknown fields, and the name and the state of a result, which some formats do not carry;
     also what is void in a reply that another model continued. A spoken reply counts by its id: lists have no more.
+    The name of a reply is left out too: providers send none, and frameworks add that of their agent.
     """
-    content: list[Any] = [message.role, message.name]
+    content: list[Any] = [message.role, "" if message.role == "assistant" else message.name]
     _add(content, message.parts)
     if len(content) == 2 and message.extra is not None:  # It has only settings for the provider.
         content.append(_plain(message.extra.fields, _MARKS))
