@@ -296,6 +296,22 @@ def test_items_before_a_stand_in_follow_a_list_that_slides():
     assert shown(items[2:]) == wanted
 
 
+def test_messages_that_the_client_removed_are_not_saved_tokens():
+    """A client that shows the newest state of its files in each request got credit for all states before it."""
+    chat, items = opened("openai", window=50_000), list[dict[str, Any]]()
+    for number in range(5):
+        items.append({"role": "user", "content": f"Question {number}."})
+        files = {"role": "user", "content": f"The files have this text now: {number} {'word ' * 2_000}"}
+        own = [*items[:-1], files, {"role": "assistant", "content": "Ok."}, items[-1]]
+        body = json.dumps({"model": "gpt-5", "messages": own}).encode()
+        request = WireRequest(chat, api_named("openai"), body)
+        assert (request.content, request.tokens_history) == (body, request.view.tokens)
+        items.append({"role": "assistant", "content": f"Answer {number}."})
+        model = ScriptedModel([say(f"Answer {number}.")], "openai")
+        request.received(json.dumps(model.reply(json.loads(body))).encode())
+    assert chat.totals().tokens_history > 4 * request.tokens_history
+
+
 def test_a_mark_moves_to_the_message_in_its_place():
     chat, api = opened("anthropic", window=50_000), api_named("anthropic")
     items = [text_item("anthropic", "user", "Read.")]

@@ -77,7 +77,9 @@ class CallerHistory:
         self.tip = ""
         """Id of that message."""
         self.tokens = 0
-        """Tokens of all these messages, each once, without those that only show an original again."""
+        """Tokens of the messages that the caller did not remove, each once, without those that only show an original
+        again.
+        """
         self._load = load
         self.known: list[Known] = []
         """The messages that lists show, in order."""
@@ -137,12 +139,15 @@ class CallerHistory:
         added: list[int] = []
         for row, body in rows:
             self.position, self.tip = row.position, row.id
-            self.tokens += 0 if row.stamp.expanded else row.stamp.tokens
+            tokens = 0 if row.stamp.expanded else row.stamp.tokens
+            self.tokens += tokens
             self._ids.append(row.id)
             self._places[row.id] = row.position
             own = own_message(body, row.stamp)
             if own is None:
                 self._owners.append(len(self.known) - 1)
+                if self.known:
+                    self.known[-1].tokens += tokens
                 if row.stamp.expanded and row.stamp.expanded.shows_original:
                     self.copies.setdefault(row.stamp.expanded.message, []).append(row.id)
                 if body.result is not None and row.stamp.expanded:
@@ -159,6 +164,7 @@ class CallerHistory:
             index = len(self.known)
             known = Known(row.position, row.id, traits, is_erased=is_erased)
             known.is_recognized = traits.role == "user" and not has_additions(row.stamp)
+            known.tokens = tokens
             self.known.append(known)
             self._owners.append(index)
             self.keys.add(traits.key)
@@ -241,7 +247,10 @@ class CallerHistory:
             self._span = None
         begin, end = self._index_at(start), self._index_at(high + 1)
         for index in range(begin, end):
-            self.known[index].is_hidden = is_hidden
+            known = self.known[index]
+            if known.is_hidden != is_hidden:
+                self.tokens -= known.tokens if is_hidden else -known.tokens
+            known.is_hidden = is_hidden
             if not is_hidden and index in self._callers_edits:  # An edit of the whole message ends with it.
                 self._set_edits(index, [])
 

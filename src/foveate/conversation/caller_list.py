@@ -237,7 +237,7 @@ class CallerList:
         return self._history is None or self._history.is_edited
 
     def tokens(self) -> int:
-        """Return the tokens of all messages so far, as in `Totals.tokens_history`; 0 if no list was followed."""
+        """Return the tokens of all messages that the caller did not remove; 0 if no list was followed."""
         if self._history is None:
             return 0
         self._history = self._caught_up()

@@ -90,11 +90,14 @@ class Known:
         "item",
         "part",
         "position",
+        "tokens",
         "traits",
     )
 
     def __init__(self, position: int, id: str, traits: Traits, *, is_erased: bool) -> None:
         self.position, self.id, self.traits, self.is_erased = position, id, traits, is_erased
+        self.tokens = 0
+        """Its tokens, with those of the rows that belong to it."""
         self.answered: frozenset[str] = frozenset()
         """Ids of its calls that foveate answered itself."""
         self.is_optional = False

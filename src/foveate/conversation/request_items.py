@@ -41,7 +41,7 @@ class RequestItems(Struct, frozen=True):
     is_edited: bool
     """Whether an earlier request may have shown something else than the caller's list."""
     tokens_history: int = 0
-    """Tokens of all messages so far, each once, as in `Totals`; 0 if there is no list of the caller."""
+    """Tokens of all messages that the caller did not remove, each once; 0 if there is no list of the caller."""
 
 
 class _Written(NamedTuple):

@@ -122,7 +122,7 @@ class WireRequest:
         self.follow_up: bytes | None = None
         """The body to send before the client's answer is complete; None if nothing is to be sent."""
         self.tokens_history = 0
-        """Tokens of all messages of the conversation, as in `Totals`: what the request would have without a view."""
+        """Tokens of all messages that the client did not remove: what the request would have without a view."""
         self.expansions = 0
         """Number of replies that only asked to expand something."""
         self.retries = 0

@@ -39,7 +39,7 @@ class WrittenRequest(NamedTuple):
     betas: tuple[str, ...]
     """Values that the header `anthropic-beta` needs in addition to those of the client."""
     tokens_history: int
-    """Tokens of all messages of the conversation, as in `Totals`: what the request would have without a view."""
+    """Tokens of all messages that the client did not remove: what the request would have without a view."""
 
 
 class RequestWriter:
