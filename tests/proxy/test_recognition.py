@@ -238,6 +238,18 @@ def test_white_space_that_a_client_trims_does_not_matter(proxy: Proxy):
     assert len(names) == 1
 
 
+def test_replies_that_a_client_changes_stay_in_one_conversation(store: Store):
+    """smolagents adds the calls as a text to each reply. Its list got another conversation every second request."""
+    messages = [user("Which log has an error?"), assistant("I read all of them."), user("Go on.")]
+    names = set()
+    for proxy in (Proxy(store), Proxy(store)):  # A restart.
+        for number in range(10):
+            names.add(serve(proxy, messages, assistant(f"I read log {number}.")))
+            messages += [assistant(f"I read log {number}.\nCalls: read({number})"), user(f"Log {number}: all is well.")]
+    assert store.names("") == sorted(names)
+    assert len(names) == 1
+
+
 def test_examples_at_the_beginning_do_not_join_requests(proxy: Proxy):
     examples = [user("2 + 2"), assistant("4")]
     first = serve(proxy, [*examples, user("3 + 3")], assistant("6"))

@@ -32,6 +32,7 @@ from .sent_lists import (
     Match,
     SentList,
     StoredKey,
+    caller_edits,
     digest_of,
     key_of,
     match,
@@ -175,7 +176,7 @@ class Recognizer:
             for head in self._candidates(request, sent, is_whole=is_whole):
                 tip = self._tips.get((request.tenant, head.name))
                 found = _at_tip(tip, sent, is_whole=is_whole) if tip is not None and tip.id == head.tip else None
-                found = found or self._compare(head, sent, rows, is_whole=is_whole, with_first=items == _LOOKS[-1][0])
+                found = found or self._compare(head, sent, rows, is_whole=is_whole, is_last=items == _LOOKS[-1][0])
                 if found is not None and (best is None or found.after < best.match.after):
                     best = _Found(head.name, found)
                     if found.is_certain:
@@ -184,11 +185,17 @@ class Recognizer:
                 return best
         return None
 
-    def _compare(self, head: Head, sent: list[Key], rows: int, *, is_whole: bool, with_first: bool) -> Match | None:
+    def _compare(self, head: Head, sent: list[Key], rows: int, *, is_whole: bool, is_last: bool) -> Match | None:
         first = max(1, head.position - rows + 1)
         stored = self._stored(head, first, head.position)
         found = match(sent, stored, is_whole=is_whole, is_start=first == 1)
-        if found is None and with_first and first > 1:
+        if found is not None or not is_last:
+            return found
+        # Some clients change each reply in their list, such as smolagents: it has the replies as they were edited.
+        edits = caller_edits(record for _, record in self._store.records(head))
+        messages = self._store.messages(head, first, head.position) if edits else []
+        found = match(sent, stored_keys(messages, self._keys, edits), is_whole=is_whole, is_start=first == 1)
+        if found is None and first > 1:
             stored = self._stored(head, 1, _FIRST)
             found = match(sent, stored, is_whole=is_whole, is_start=True)
         return found

@@ -16,13 +16,26 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ..core import wire
+from ..core.edits import CALLER, Edit, Record, Replace, Restore
 from ..core.message_keys import message_key
 from ..core.messages import Message, Text
+from ..core.rendering import apply_edits
 from ..formats import get_format
 from ..ports import Format, StoredMessage
 from ..requests import Api, RequestBody
 
-__all__ = ["Key", "KeyMemory", "Match", "SentList", "StoredKey", "key_of", "match", "pair_key", "stored_keys"]
+__all__ = [
+    "Key",
+    "KeyMemory",
+    "Match",
+    "SentList",
+    "StoredKey",
+    "caller_edits",
+    "key_of",
+    "match",
+    "pair_key",
+    "stored_keys",
+]
 
 _REMEMBERED_MAX = 20_000
 """Messages whose keys are remembered: about 10 MB."""
@@ -155,20 +168,41 @@ def _reader_of(format: str) -> Format:
     return get_format(format)
 
 
-def stored_keys(rows: Sequence[StoredMessage], memory: KeyMemory) -> list[StoredKey]:
-    """Return the keys of stored messages that are neither the system's nor erased."""
+def caller_edits(records: Iterable[Record]) -> dict[str, list[tuple[int, Edit]]]:
+    """Return the numbered edits by which messages show what a client made of them in its list, by id of the message."""
+    edits: dict[str, list[tuple[int, Edit]]] = {}
+    for record in records:
+        if record.author != CALLER:
+            continue
+        for number, edit in record.numbered():
+            match edit:
+                case Replace(target=target):
+                    edits.setdefault(target.message, []).append((number, edit))
+                case Restore(edits=numbers) if numbers:
+                    edits = {id: [pair for pair in pairs if pair[0] not in numbers] for id, pairs in edits.items()}
+                case _:
+                    pass
+    return edits
+
+
+def stored_keys(
+    rows: Sequence[StoredMessage], memory: KeyMemory, edits: Mapping[str, Sequence[tuple[int, Edit]]] = {}
+) -> list[StoredKey]:
+    """Return the keys of stored messages that are neither the system's nor erased. `edits`: those to apply."""
     keys: list[StoredKey] = []
     for row in rows:
         if not row.body:
             continue
         is_recorded = row.stamp.usage is not None or row.stamp.stop is not None
-        for key in memory.keys((row.id, row.is_released), partial(_keys_of_body, row.body)):
+        own = tuple(edits.get(row.id, ()))
+        name = row.id, row.is_released, *(number for number, _ in own)
+        for key in memory.keys(name, partial(_keys_of_body, row.body, own)):
             keys.append(StoredKey(key, is_recorded, row.body))
     return keys
 
 
-def _keys_of_body(body: bytes) -> list[Key]:
-    message = wire.decode_message(body)
+def _keys_of_body(body: bytes, edits: Sequence[tuple[int, Edit]]) -> list[Key]:
+    message = apply_edits(wire.decode_message(body), edits).message
     return [key_of(message)] if message.role != "system" else []
 
 
