@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from foveate import Conversation
+from foveate import Conversation, Usage
 from foveate.errors import Refused
-from foveate.testing import answer, call, text_of, user
+from foveate.testing import answer, call, say, text_of, user
 
 from .shells import opened
 
@@ -177,6 +177,68 @@ def test_each_prompt_is_smaller_if_no_limit_is_named(text: str):
         chat.retry_smaller(Said(400, text))
     chat.retry_smaller(Said(400, text))
     assert chat.view.tokens < sizes[3]
+
+
+NO_NUMBER = "Context size has been exceeded."
+"""The refusal of llama.cpp, also when the requests in its other slots leave too little room."""
+
+
+def run_against(chat: Conversation, limits: list[int]) -> tuple[list[int], int]:
+    """Make one call for each limit of the server's, in true tokens. Return the window after each, and all refusals."""
+    windows, refusals = [], 0
+    for number, limit in enumerate(limits):
+        chat.append([call(f"n{number}"), answer(f"n{number}", text_of(300, number))])
+        chat.prompt()
+        while (size := chat.view.tokens) > limit:
+            refusals += 1
+            chat.retry_smaller(Said(500, NO_NUMBER))
+        chat.record(say(f"Read {number}."), usage=Usage(input=size, output=3))
+        windows.append(chat.budget.window)
+    return windows, refusals
+
+
+def small(window: int) -> Conversation:
+    chat = opened(window=window, policy="balanced")
+    chat.append(user("Read all files."))
+    return chat
+
+
+def test_a_guessed_window_grows_again_after_the_server_was_busy():
+    """It stayed small until the conversation was closed."""
+    chat = small(30_000)
+    windows, refusals = run_against(chat, [10**9] * 100 + [5_000] + [10**9] * 250)
+    assert refusals == 1
+    assert windows[100] < 10_000
+    assert windows[-1] == 30_000
+
+
+def test_a_guessed_window_stays_near_the_limit_of_the_server():
+    """Each larger guess that fails makes the next one rarer, and no call fails for good."""
+    chat = small(30_000)
+    windows, refusals = run_against(chat, [12_000] * 400)
+    assert min(windows) > 0.8 * 12_000
+    assert max(windows[200:]) < 1.25 * 1.25 * 12_000
+    assert 1 < refusals < 8
+
+
+def test_a_request_above_the_guess_that_is_accepted_raises_it():
+    chat = with_open_call("openai")
+    chat.retry_smaller(Said(500, NO_NUMBER))
+    guess, size = chat.budget.window, 3 * chat.view.tokens
+    chat.record(say("Done."), usage=Usage(input=size, output=3))
+    assert size < chat.budget.window
+    assert guess < size
+
+
+def test_a_named_limit_takes_the_place_of_a_guess():
+    chat = with_open_call("openai")
+    for _ in range(3):
+        chat.retry_smaller(Said(500, NO_NUMBER))
+    assert chat.budget.window < 20_000
+    chat.prompt()
+    chat.record(say("Done."))
+    chat.retry_smaller(Said(400, "prompt is too long: 45123 tokens > 20000 maximum"))
+    assert chat.budget.window == 20_000
 
 
 def test_a_prompt_that_no_policy_makes_smaller_is_not_sent_again():

@@ -386,13 +386,18 @@ class Exchange:
             raise Refused(f"The provider refused the prompt, and no policy makes it smaller: {error}") from error
         if (now := limits.window) != before:
             # Not stored: the limit belongs to the model and its server, and a later opening may have other ones.
+            duration = (
+                "until the provider has accepted more requests near it, since the refusal names no limit. If you know "
+                "the model's window, open the conversation with window=, or start the proxy with --window."
+                if limits.is_guess
+                else f"until the conversation is closed; open it with window={now}, or start the proxy with --window "
+                f"{now}, to keep that."
+            )
             _log.warning(
-                "%s: the provider refused a prompt as too long. The window counts as %s tokens until the conversation "
-                "is closed; open it with window=%d, or start the proxy with --window %d, to keep that.",
+                "%s: the provider refused a prompt as too long. The window counts as %s tokens %s",
                 self._state.head.log_name,
                 f"{now:,}",
-                now,
-                now,
+                duration,
             )
         return view
 

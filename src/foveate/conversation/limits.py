@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.budget import default_reserve
+from ..core.budget import NEAR, default_reserve
 from ..core.profiles import Profile
 from ..core.scalars import plain_scalar
 from ..core.view import NO_WINDOW, Budget, Entry, View
@@ -49,6 +49,12 @@ _MOST = 100_000_000
 """Larger ones are times and ids."""
 _SHARES = (0.8, 0.5, 0.5)
 """Shares of the refused size to try one after the other, if the provider does not name its limit."""
+_GROWTH = 1.25
+"""Factor by which a guessed window grows."""
+_PATIENCE, _PATIENCE_MAX = 8, 64
+"""Accepted requests near a guessed window before a larger one is tried. Each new guess doubles them, so that a server
+whose limit stands refuses few requests.
+"""
 _NO_LIMIT = 10**12
 _UNKNOWN = Budget(_NO_LIMIT, 0, 10**15, 10**9)
 
@@ -59,6 +65,8 @@ class Limits:
     def __init__(self, window: int | None, reserve: int | None, profile: Profile, doubt: float = 0.0) -> None:
         """`doubt`: by which share of the true count the conversation's counter may be too low."""
         self._given, self._learned, self._reserve, self._doubt = window, _NO_LIMIT, reserve, doubt
+        self._guess = _NO_LIMIT  # after refusals without a number
+        self._accepted, self._patience = 0, _PATIENCE // 2  # requests near the guess, and how many let it grow
         self._bytes, self._images = profile.max_bytes, profile.max_images
         self._overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
         self._weighed: tuple[int, int, TokenCounter] | None = None  # their hash and length, and the counter
@@ -68,9 +76,14 @@ class Limits:
 
     @property
     def window(self) -> int | None:
-        """The window in tokens, or the smaller one that the provider reported; None if neither is known."""
-        known = min(self._given or _NO_LIMIT, self._learned)
+        """The window in tokens, or a smaller one by the provider's refusals; None if neither is known."""
+        known = min(self._given or _NO_LIMIT, self._learned, self._guess)
         return None if known == _NO_LIMIT else known
+
+    @property
+    def is_guess(self) -> bool:
+        """Return whether the window is a guess, after a refusal that named no limit."""
+        return self._guess < min(self._given or _NO_LIMIT, self._learned)
 
     def set_window(self, window: int | None) -> None:
         """Use this window from now on, unless the provider reported a smaller one."""
@@ -129,8 +142,20 @@ class Limits:
             self._measured = (provider, counter)
 
     def answered(self) -> None:
-        """Note that a reply came: refusals are counted from zero."""
+        """Note that a reply came: refusals are counted from zero, and a guessed window may grow.
+
+        A guess may be too small: the server was busy with other requests, or counts other tokens.
+        """
         self._refusals = 0
+        if not self.is_guess:
+            return
+        budget = self.budget()
+        size, room = int(self._estimate * budget.scale), budget.window - budget.reserve
+        if size > room:
+            self._guess = self._window_for(size)
+        self._accepted += size >= NEAR * room
+        if self._accepted >= self._patience:
+            self._accepted, self._guess = 0, int(self._guess * _GROWTH)
 
     def learn_from(self, error: BaseException, view: View) -> None:
         """Learn the limit from a refused prompt.
@@ -159,10 +184,16 @@ class Limits:
             self._narrow(2 * (limit - answer))  # A budget reserves at most half of its window.
         if prompt and limit:
             self.measured(prompt, estimate)
-        else:
-            usable = int(estimate * self.budget().scale * share)
-            reserve = min(usable // 9, 20_000) if self._reserve is None else self._reserve
-            self._narrow(usable + reserve)
+            self._guess = _NO_LIMIT
+            return
+        if self._refusals == 1:
+            self._patience = min(2 * self._patience, _PATIENCE_MAX)
+        self._accepted, size = 0, int(estimate * self.budget().scale * share)
+        self._guess = min(self._guess, self._window_for(size))
+
+    def _window_for(self, size: int) -> int:
+        """Return the window in which a request of this size leaves room for the answer."""
+        return size + (min(size // 9, 20_000) if self._reserve is None else self._reserve)
 
     def _narrow(self, window: int) -> None:
         self._learned = min(self._learned, window)
