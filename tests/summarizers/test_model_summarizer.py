@@ -276,10 +276,11 @@ def test_half_is_half_of_the_sent_size_not_of_the_window():
     assert [len(prompt) > 25_000 for prompt in model.prompts] == [True, *[False] * (len(model.prompts) - 1)]
 
 
-def test_any_other_failure_is_not_retried():
-    """F13."""
-    model = Model(lambda prompt: OSError("no quota"))
-    with pytest.raises(OSError, match="no quota"):
+@pytest.mark.parametrize("problem", ["no quota", "Rate limit reached: too many tokens per minute."])
+def test_any_other_failure_is_not_retried(problem: str):
+    """F13. A rate limit got two more requests, each of half the size."""
+    model = Model(lambda prompt: OSError(problem))
+    with pytest.raises(OSError, match=problem):
         summarizer(model)(REQUEST)
     assert len(model.prompts) == 1
 

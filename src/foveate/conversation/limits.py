@@ -9,25 +9,15 @@ from typing import Any
 import msgspec
 
 from ..core.budget import NEAR, default_reserve
+from ..core.length_errors import is_too_long
 from ..core.profiles import Profile
 from ..core.scalars import plain_scalar
 from ..core.view import NO_WINDOW, Budget, Entry, View
 from ..errors import BadInput, Refused, UnknownWindow
 from ..ports import TokenCounter
 
-__all__ = ["Limits", "is_too_long"]
+__all__ = ["Limits"]
 
-_TOO_LONG = re.compile(
-    r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
-    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed|tokens.{0,30}must be <=",
-    re.IGNORECASE,
-)
-_NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)
-"""A field of the request is too large here; a shorter conversation would not help."""
-_QUOTED = re.compile(r"""["']input\\?["']:.*|\binput_value=.*""", re.DOTALL)
-"""The part of the request that a check of its fields quotes (FastAPI, pydantic). Its words are those of the messages.
-"""
-_RATE_LIMIT = re.compile(r"rate.?limit|per min", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.-])(?<!by )\d[\d,_]{2,}(?!\w)")
 """A number on its own. Numbers in the names of models and requests do not count, nor by how much a prompt is too long.
 """
@@ -214,16 +204,6 @@ def _unmeasured_tokens(entries: Sequence[Entry]) -> int:
         if usage is not None and usage.sent_tokens and entry.stamp.estimate and entry.kind == "message":
             break  # Its prompt ended before it.
     return tokens
-
-
-def is_too_long(text: str, status: object) -> bool:
-    """Return whether an error with this text and HTTP status refuses a prompt as too long."""
-    if status == 413:
-        return True
-    text = _QUOTED.sub("", text)
-    if status == 429 or _RATE_LIMIT.search(text):  # Only a single request above the limit passes when it is smaller.
-        return "request too large" in text.lower()
-    return bool(_TOO_LONG.search(_NOT_THE_PROMPT.sub("", text)))
 
 
 def _numbers_in(text: str) -> tuple[int, int, int]:

@@ -9,12 +9,11 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from ..conversation.limits import is_too_long
 from ..core.message_keys import message_key
 from ..core.stamps import Usage
 from ..errors import FoveateError
 from ..formats import get_format
-from ..requests import LENGTH_STATUSES, ApiError, WireRequest, api_for, api_of, state_in
+from ..requests import ApiError, WireRequest, api_for, api_of, length_error, state_in
 from .host import Host, logged, model_name, wants_marks
 
 if TYPE_CHECKING:
@@ -123,8 +122,8 @@ class SdkRequest:
 
     def refused(self, status: int, content: bytes) -> bool:
         """Return whether the request was too long for the provider, and is smaller now."""
-        error = ApiError(status, content)
-        if status not in LENGTH_STATUSES or not is_too_long(str(error), status):
+        error = length_error(status, content)
+        if error is None:
             return False
         with self._chat._agent.lock:
             try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name, state_in
 from .body import ListMemory, RequestBody
-from .request import LENGTH_STATUSES, AnsweredCall, ApiError, NotContinued, WireRequest
+from .request import LENGTH_STATUSES, AnsweredCall, ApiError, NotContinued, WireRequest, length_error
 
 __all__ = [
     "CONVERSATION_HEADER",
@@ -31,6 +31,7 @@ __all__ = [
     "api_for",
     "api_of",
     "beta_header",
+    "length_error",
     "model_name",
     "state_in",
 ]

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, NamedTuple
 
 from ..conversation import Conversation
-from ..conversation.limits import is_too_long
+from ..core.length_errors import is_too_long
 from ..core.messages import Message
 from ..core.stamps import Usage
 from ..core.view import View
@@ -24,7 +24,15 @@ from .apis import Api, model_name
 from .body import RequestBody
 from .writing import RequestWriter, has_functions, json_value
 
-__all__ = ["LENGTH_STATUSES", "MAX_EXPANSIONS", "AnsweredCall", "ApiError", "NotContinued", "WireRequest"]
+__all__ = [
+    "LENGTH_STATUSES",
+    "MAX_EXPANSIONS",
+    "AnsweredCall",
+    "ApiError",
+    "NotContinued",
+    "WireRequest",
+    "length_error",
+]
 
 _log = logging.getLogger("foveate")
 
@@ -47,6 +55,17 @@ class ApiError(Exception):
         super().__init__(content.decode(errors="replace")[:10_000])
         self.status_code = status_code
         """The HTTP status of the answer."""
+
+    @property
+    def is_too_long(self) -> bool:
+        """Return whether the provider refused the request as too long."""
+        return is_too_long(str(self), self.status_code)
+
+
+def length_error(status: int, content: bytes) -> ApiError | None:
+    """Return a provider's answer as an error if it refuses the request as too long; None for any other answer."""
+    error = ApiError(status, content)
+    return error if status in LENGTH_STATUSES and error.is_too_long else None
 
 
 class NotContinued(Exception):
@@ -178,12 +197,11 @@ class WireRequest:
 
     def refused(self, status: int, content: bytes) -> bool:
         """Return whether the provider refused the request as too long, and `content` is smaller now."""
-        return status in LENGTH_STATUSES and self._is_smaller_after(ApiError(status, content))
+        error = length_error(status, content)
+        return error is not None and self._is_smaller_after(error)
 
     def _is_smaller_after(self, error: ApiError) -> bool:
-        """Return whether the error refuses the request as too long, and `content` is smaller now."""
-        if not is_too_long(str(error), error.status_code):
-            return False
+        """Return whether `content` is smaller now, after this refusal as too long."""
         try:
             with self._watch(), self._resumed():
                 self.chat.retry_smaller(error)
@@ -295,7 +313,8 @@ class WireRequest:
 
         LM Studio answers with the status 200, and with the error in the stream; OpenRouter does so in a whole answer.
         """
-        if not self._answer.error or not self._is_smaller_after(ApiError(200, self._answer.error)):
+        error = ApiError(200, self._answer.error)
+        if not error.is_too_long or not self._is_smaller_after(error):
             return False
         self._answer.replace_with_next()
         self.follow_up = self.content

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ..core.length_errors import is_too_long
 from ..core.messages import Message, user
 from ..core.profiles import profile_for, window_of
 from ..core.stamps import Stamp
@@ -46,11 +47,6 @@ _RETRIES = 2
 """How often a request that was too long is halved."""
 _LEAST = 2_000
 """Characters of the smallest part that is sent."""
-_TOO_LONG = re.compile(
-    r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
-    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed",
-    re.IGNORECASE,
-)
 _UNFINISHED = {
     "length": "its answer was cut off, because it was as long as it may be",
     "refusal": "it refused to answer",
@@ -161,7 +157,7 @@ class ModelSummarizer:
             try:
                 return (yield from self._summarize(request, max(_LEAST, room)))
             except Exception as error:
-                if retry == _RETRIES or room <= _LEAST or not _is_too_long(error):
+                if retry == _RETRIES or room <= _LEAST or not _is_length_error(error):
                     raise
                 parts = split_messages(request.messages, max(_LEAST, room))
                 # Half of the size that failed, not of the allowed size.
@@ -243,10 +239,8 @@ def _left(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.01, deadline - time.monotonic())
 
 
-def _is_too_long(error: Exception) -> bool:
-    if getattr(error, "status_code", None) == 413:
-        return True
-    return bool(_TOO_LONG.search(f"{error} {getattr(error, 'body', '')}"))
+def _is_length_error(error: Exception) -> bool:
+    return is_too_long(f"{error} {getattr(error, 'body', '')}", getattr(error, "status_code", None))
 
 
 def _read(text: str) -> str:
