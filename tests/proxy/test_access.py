@@ -26,7 +26,7 @@ from foveate.testing import ScriptedModel, say
 from foveate.testing.server import StubServer
 
 BODY = json.dumps(WHOLE).encode()
-ANN, BEN = "token-of-ann-0123456789", "token-of-ben-0123456789"
+ANN, BEN, OWN = "token-of-ann-0123456789", "token-of-ben-0123456789", "token-of-proxy-0123456789"
 
 
 def get(proxy: RunningProxy, path: str, *headers: str, host: str = "localhost") -> tuple[int, dict[str, str], bytes]:
@@ -59,7 +59,7 @@ def test_web_pages_are_refused(origin: str):
 
 def test_a_tenant_uses_its_own_conversations_only(tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"
-    tokens = {token_key(ANN): "ann", token_key(BEN): "ben"}
+    tokens = {token_key(ANN): "ann", token_key(BEN): "ben", token_key(OWN): ""}
     model = ScriptedModel(lambda request: say("Fine."), "anthropic", strict=True)
     with StubServer(model) as server, running_proxy(server.url, store=url, tokens=tokens) as proxy:
         for token in (ANN, BEN):
@@ -72,9 +72,25 @@ def test_a_tenant_uses_its_own_conversations_only(tmp_path: Path):
         assert len(server.received) == 2
         assert get(proxy, "/metrics")[0] == 401
         assert get(proxy, "/health") == (200, get(proxy, "/health")[1], b'{"status":"ok"}')
-        until(lambda: numbers(proxy, ANN)['foveate_requests_total{api="anthropic",outcome="managed"}'] == 2)
+        until(lambda: numbers(proxy, OWN)['foveate_requests_total{api="anthropic",outcome="managed"}'] == 2)
     with open_store(url) as store:
         assert [len(store.names(tenant)) for tenant in ("ann", "ben", "")] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/foveate/status"])
+@pytest.mark.parametrize(
+    ("tokens", "status"),
+    [({ANN: "ann", BEN: "ben"}, 403), ({ANN: "ann", OWN: ""}, 403), ({ANN: "ann"}, 200), ({ANN: "", BEN: "ben"}, 200)],
+)
+def test_totals_are_shown_to_a_single_tenant_or_the_proxys_own(path: str, tokens: dict[str, str], status: int):
+    """Each tenant could read how much all others use."""
+    keys = {token_key(token): tenant for token, tenant in tokens.items()}
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url, tokens=keys) as proxy:
+        shown = get(proxy, path, f"x-foveate-token: {ANN}")
+    assert shown[0] == status
+    if status == 403:
+        assert "Send the token that the proxy has in FOVEATE_PROXY_TOKEN." in json.loads(shown[2])["error"]["message"]
+    assert provider.received == []
 
 
 def test_a_body_above_the_limit_is_refused_before_it_is_read():

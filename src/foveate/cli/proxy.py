@@ -168,6 +168,12 @@ def _print_status(host: str, port: int, as_json: bool) -> int:
     except urllib.error.HTTPError as error:
         if error.code == 401:
             print(f"The proxy at {_url(host, port)} needs a token. Set {TOKEN} to one of its tokens.", file=sys.stderr)
+        elif error.code == 403:
+            print(
+                f"The proxy at {_url(host, port)} has several tenants, and shows totals to its own. Set {TOKEN} to the "
+                "token with which it was started.",
+                file=sys.stderr,
+            )
         else:
             print(f"No proxy of foveate answers at {url}: status {error.code}.", file=sys.stderr)
         return 1

@@ -20,7 +20,7 @@ from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
 from .collector import spare_collector
 from .metrics import Metrics
 from .records import RequestRecord, write_log
-from .settings import ProxySettings
+from .settings import TOKEN, ProxySettings
 from .turns import Refused, Turns, copy
 from .upstream import Upstream
 from .web_socket import Connection
@@ -138,6 +138,11 @@ class _Proxy:
         await client.while_connected(exchange())
 
     async def _show(self, client: ClientRequest, tenant: str) -> None:
+        if not self._settings.shows_totals_to(tenant):
+            message = f"These are totals of all tenants. Send the token that the proxy has in {TOKEN}."
+            error = {"type": _KINDS[403], "message": f"foveate: {message}"}
+            await client.answer(403, [_JSON], json.dumps({"error": error}).encode())
+            return
         if client.path == "/metrics":
             kind = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
             await client.answer(200, [kind], self._metrics.text().encode())

@@ -75,6 +75,10 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
         shown = {**msgspec.structs.asdict(self), **hidden, "tokens": len(self.tokens)}
         return f"<ProxySettings: {', '.join(f'{name}={shown[name]!r}' for name in shown if name != 'secret')}>"
 
+    def shows_totals_to(self, tenant: str) -> bool:
+        """Return whether this tenant may read the totals of all tenants: it is the only one, or the proxy's own."""
+        return tenant == self.tenant or len(set(self.tokens.values())) == 1
+
     def to_environment(self) -> None:
         """Store the settings in the environment, for the workers that this process starts."""
         os.environ[_SETTINGS] = msgspec.json.encode(self).decode()
