@@ -51,6 +51,20 @@ def test_an_invalid_handle_is_refused_with_an_example(text):
         parse_handle(text)
 
 
+@pytest.mark.parametrize(("first", "last", "text"), [(3, 17, "m3-m17"), (3, 3, "m3"), (3, 0, "m3"), (0, 0, "")])
+def test_a_handle_is_written_as_short_as_possible(first: int, last: int, text: str):
+    """A stand-in between two messages was called m0, which nothing takes."""
+    assert str(Handle(first, last)) == text
+
+
+def test_a_summary_of_one_message_has_its_handle():
+    story = Story(user("a"), say("b " * 400), user("c"))
+    story.edit(Summarize(Span(story.id(2), story.id(2)), "It said b.", "fold", "old"))
+    entry = story.projection.entries()[1]
+    assert str(entry).startswith("m2 summary: ")
+    assert explain(entry, {}).startswith("m2 is shown as one text, ")
+
+
 def test_the_handle_in_a_placeholder_names_its_part():
     entry = Story(user("a"), say("b")).projection.entries()[1]
     assert [handle_of(entry), handle_of(entry, (0,)), handle_of(entry, (0, 2))] == ["m2", "m2.1", "m2.1.3"]

@@ -64,6 +64,15 @@ def id_of(chat: Conversation, position: int) -> str:
     return chat.history(position, position)[0].id
 
 
+def test_a_stand_in_between_messages_is_no_change():
+    """It stood in the table as m0, and two of them counted as one."""
+    chat = open_conversation("a", format="anthropic", window=60_000, policy="none")
+    chat.append([user("Read it."), say("It is read."), user("Now?")])
+    run = measured(chat, Hide(Target(id_of(chat, 1))))
+    assert run.after.tokens > 0
+    assert [change.handle for change in run.changes] == ["m1"]
+
+
 def test_plan_without_edits_changes_nothing():
     run = measured(conversation("none"))
     assert not run

@@ -233,10 +233,11 @@ def _records(chat: Conversation) -> dict[int, Record]:
 def _facts(entry: Entry, records: Mapping[int, Record]) -> dict[str, object]:
     """Return an entry of the view as an object of JSON."""
     from ..core.explain import explain
+    from ..core.handles import Handle
     from ..core.wire import encode_message
 
     return {
-        "handle": f"{entry.handle}-m{entry.last}" if entry.span else entry.handle,
+        "handle": str(Handle(entry.position, entry.last)),
         "kind": entry.kind,
         "tool": entry.tool,
         "tokens": entry.tokens,
@@ -283,12 +284,13 @@ def _print_receipts(chat: Conversation, title: str, full: bool) -> None:
 
 def _print_entry(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
     from ..core.explain import explain
+    from ..core.handles import Handle
     from ..core.plurals import plural
     from ..replay.numbers import count
     from .output import heading, say
     from .text import message_text, shortened
 
-    handle = f"{entry.handle}-m{entry.last}" if entry.span else entry.handle
+    handle = str(Handle(entry.position, entry.last))
     facts = [entry.message.role + (f" ({entry.tool})" if entry.tool else "")]
     if entry.kind != "message":
         facts.append(entry.kind)

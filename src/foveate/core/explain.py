@@ -8,6 +8,7 @@ from msgspec import structs
 
 from ..errors import CompactionFailed
 from .edits import Bill, Edit, Hide, Pin, Record, Replace, Restore, Summarize, Target, Task, Unpin, path_of
+from .handles import Handle
 from .planner import Policy
 from .projection import Projection
 from .stamps import is_interrupted
@@ -26,9 +27,10 @@ def explain(entry: Entry, records: Mapping[int, Record], *, is_released: bool = 
 
     `records`: the record of each edit, by the number of the edit. `is_released`: whether its original was released.
     """
+    number = "are" if entry.last > entry.position else "is"
     subject = {
         "message": f"{entry.handle} is a message of role {entry.message.role}",
-        "summary": f"m{entry.position}-m{entry.last} are shown as one text",
+        "summary": f"{Handle(entry.position, entry.last)} {number} shown as one text",
         "note": f"{entry.handle} is shown as a note",
         "stand-in": f"{entry.handle} has a stand-in answer",
         "continuation": f"{entry.handle} continues with further calls",

@@ -21,14 +21,19 @@ _QUOTED = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
 
 
 class Handle(Struct, frozen=True):
-    """The meaning of a handle: positions first to last and, for a single message, the path of a part."""
+    """The meaning of a handle: positions first to last and, for a single message, the path of a part.
+
+    0 is the position of a stand-in between two messages, which has no handle.
+    """
 
     first: int
     last: int
     path: Path = ()
 
     def __str__(self) -> str:
-        """Return the handle as placeholders write it."""
+        """Return the handle as placeholders write it; "" for a stand-in between two messages."""
+        if not self.first:
+            return ""
         if self.last > self.first:
             return f"m{self.first}-m{self.last}"
         return ".".join([f"m{self.first}", *(str(index + 1) for index in self.path)])

@@ -100,7 +100,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         subject = f"{self.message.role} {self.tool}".rstrip() if self.kind == "message" else self.kind
         by = ", ".join(dict.fromkeys(policy or "hand" for policy in self.shrunk_by))
         facts = [f"{self.tokens:,} tokens", *([f"shrunk by {by}"] if by else []), *(["pinned"] if self.pins else [])]
-        return f"{Handle(self.position, self.last)} {subject}: {', '.join(facts)}"
+        return f"{Handle(self.position, self.last)} {subject}: {', '.join(facts)}".lstrip()
 
     def __repr__(self) -> str:
         return f"<Entry {self}>"  # Its message would fill the screen.

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 
 from ..core.budget import TARGET, Excess, measure_excess
 from ..core.edits import Edit, Path, Replace, Span, Summarize, Target
+from ..core.handles import Handle
 from ..core.messages import Media, Text, ToolCall, ToolResult, user
 from ..core.planner import Stage
 from ..core.results import native_message, read_actions
@@ -343,7 +344,7 @@ def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int, la
         room = min(note.tokens, room + later)
     if measure_excess(view).bytes:
         room = min(room, -quota.bytes // _BYTES - reserved)
-    text = note.text(f"m{first.position}-m{last.last}", room, view)
+    text = note.text(str(Handle(first.position, last.last)), room, view)
     last_id = last.span.last if last.span else last.id
     yield Summarize(Span(first.id, last_id), text, _NAME, "the oldest part did not fit the window", keep=tuple(kept))
 

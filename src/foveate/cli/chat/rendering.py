@@ -24,6 +24,7 @@ from ...agents.events import (
     ViewChanged,
 )
 from ...core.context import Context, ContextKind, tokens_by_kind
+from ...core.handles import Handle
 from ...core.messages import Message, ToolCall, ToolResult
 from ...core.plurals import plural
 from ...core.receipts import Receipt
@@ -321,7 +322,9 @@ def kind_table(context: Context) -> list[tuple[str, str, str]]:
 def largest(view: View, most: int = 8) -> list[tuple[str, str, str, str]]:
     """Return rows of the largest messages in the view: handle, kind, tokens, original size."""
     entries = sorted(view.entries, key=lambda entry: (-entry.tokens, entry.position))[:most]
-    return [(_handle(entry), _kind(entry), f"{entry.tokens:,}", _facts(entry)) for entry in entries]
+    return [
+        (str(Handle(entry.position, entry.last)), _kind(entry), f"{entry.tokens:,}", _facts(entry)) for entry in entries
+    ]
 
 
 def bill_table(context: Context) -> list[tuple[str, ...]]:
@@ -373,10 +376,6 @@ def saving_table(context: Context) -> list[tuple[str, str]]:
 def _names(models: Sequence[str]) -> str:
     """Return the name of one model, or the number of several."""
     return (models[0] or "an unknown model") if len(models) == 1 else f"{len(models)} models"
-
-
-def _handle(entry: Entry) -> str:
-    return entry.handle if entry.span is None else f"{entry.handle}-m{entry.last}"
 
 
 def _kind(entry: Entry) -> str:

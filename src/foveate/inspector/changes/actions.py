@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from ...conversation import Conversation
+from ...core.handles import Handle
 from ...core.plurals import plural
 from ...core.receipts import Receipt, receipt_of
 from ...errors import BadInput, ConflictError, FoveateError, StoreError
@@ -206,7 +207,7 @@ def preview_erasure(chat: Conversation, handle: str) -> ErasePreview:
             for row in shown
             if row.position in known
         )[:_MAX_NAMED],
-        tuple(f"{entry.handle}-m{entry.last}" for entry in summaries),
+        tuple(str(Handle(entry.position, entry.last)) for entry in summaries),
         others,
     )
 

@@ -165,11 +165,14 @@ def _dollars(view: View, rates: Rates | None, *, read: int, write: int = 0) -> f
 
 
 def _changes(plan: Plan, first: int) -> Iterator[EntryChange]:
-    """Yield the changed places in order: each entry that looks different, is gone, or is new."""
+    """Yield the changed places in order: each entry that looks different, is gone, or is new.
+
+    Stand-ins between messages are no places: they follow from the messages around them.
+    """
     edits = dict(enumerate(plan.edits, first))
     hidden = _Hidden(plan)
-    before = {_place(entry): entry for entry in plan.before.entries}
-    after = {_place(entry): entry for entry in plan.after.entries}
+    before = {_place(entry): entry for entry in plan.before.entries if not entry.is_between}
+    after = {_place(entry): entry for entry in plan.after.entries if not entry.is_between}
     inside: dict[tuple[int, int, str], list[Entry]] = {}
     gone: list[Entry] = []
     covers = [entry for entry in plan.after.entries if entry.span is not None and _place(entry) not in before]

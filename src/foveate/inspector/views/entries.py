@@ -15,6 +15,7 @@ from msgspec import Struct
 from ...conversation.session import HistoryEntry
 from ...core.edits import Hide, Record, Summarize
 from ...core.explain import RELEASED, explain
+from ...core.handles import Handle
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...core.receipts import receipt_of
 from ...core.results import headline_of
@@ -242,7 +243,7 @@ def _entry_row(
         original = summary.tokens_before or entry.tokens + max(0, freed)
     return EntryRow(
         key=_key(f"s{position}" if entry.is_between else entry.handle, keys),
-        handle=f"{entry.handle}-m{entry.last}" if entry.span else "" if entry.is_between else entry.handle,
+        handle=str(Handle(entry.position, entry.last)),
         position=position,
         last=max(entry.last, position),
         kind=row_kind(entry, summary),
