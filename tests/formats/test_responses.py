@@ -352,6 +352,23 @@ def test_message_of_an_agent_keeps_its_name():
     assert shown(user("go"), one(message))[-1] == message
 
 
+def test_errors_of_a_shell_are_text_for_every_provider():
+    """They stood in a field that no other provider got, no summary read and no search found."""
+    call = {"type": "shell_call", "call_id": "c", "action": {"commands": ["a", "b", "c"]}, "status": "completed"}
+    done = {"type": "exit", "exit_code": 0}
+    outputs = [
+        {"stdout": "one", "stderr": "no such file", "outcome": {"type": "exit", "exit_code": 1}},
+        {"stdout": "two", "stderr": "", "outcome": done},
+        {"stdout": "", "stderr": "killed", "outcome": {"type": "timeout"}},
+    ]
+    item = {"type": "shell_call_output", "call_id": "c", "output": outputs}
+    messages = whole({"role": "user", "content": "go"}, call, item)
+    assert shown(*messages)[2] == item
+    result = messages[2].result
+    assert result is not None
+    assert result.text.split("\n") == ["one", "no such file", "two", "", "killed"]
+
+
 def test_calls_that_the_provider_runs_are_kept_whole():
     container = {"type": "shell_call", "call_id": "c", "environment": {"type": "container_reference"}, "action": {}}
     ran = {"type": "shell_call_output", "call_id": "c", "output": [], "status": "completed"}

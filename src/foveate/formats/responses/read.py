@@ -52,6 +52,7 @@ __all__ = [
     "CALLS",
     "CONTENT",
     "NAME",
+    "STDERR",
     "output_type",
     "parts_of",
     "read",
@@ -74,6 +75,9 @@ CALLS: dict[str, str] = {
     APPROVAL: "arguments",
 }
 """The calls that a caller answers, and the field that holds their arguments."""
+
+STDERR = {"type": "stderr"}
+"""The fields that mark a text as the errors of the shell output before it."""
 
 APPROVED = ("server_label", "name", "arguments")
 """The fields of a call of an MCP tool that the caller approves, in the order in which they are stored."""
@@ -305,7 +309,8 @@ def _result(item: dict[str, Any], kind: str) -> ToolResult:
         case "computer_call_output":
             parts: tuple[Content, ...] = (_part(as_dict(item.get("output"), "item.output"), "item.output", ""),)
         case "shell_call_output":
-            parts = tuple([_shell_output(as_dict(each, "output"), n) for n, each in enumerate(_output(item))])
+            blocks = [as_dict(each, "output") for each in _output(item)]
+            parts = tuple([text for n, block in enumerate(blocks) for text in _shell_output(block, n)])
         case "apply_patch_call_output":
             output = item.get("output")
             parts = (Text(output),) if isinstance(output, str) else ()
@@ -331,9 +336,13 @@ def _output(item: Mapping[str, Any]) -> Sequence[object]:
     return as_list(item.get("output"), "item.output")
 
 
-def _shell_output(block: dict[str, Any], number: int) -> Text:
-    where = f"item.output[{number}]"
-    return Text(get_string(block, "stdout", where), make_extra(NAME, block, frozenset({"stdout"}), where))
+def _shell_output(block: dict[str, Any], number: int) -> list[Text]:
+    """Return the text of the output, and that of the errors if there is one."""
+    where, errors = f"item.output[{number}]", block.get("stderr")
+    has_errors = isinstance(errors, str) and errors != ""
+    rest = {**block, "stderr": ""} if has_errors else block
+    output = Text(get_string(block, "stdout", where), make_extra(NAME, rest, frozenset({"stdout"}), where))
+    return [output, Text(str(errors), make_extra(NAME, {}, frozenset(), where, STDERR))] if has_errors else [output]
 
 
 # -------------------------------------------------------------------------------------------------------------- content

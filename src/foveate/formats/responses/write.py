@@ -31,7 +31,7 @@ from ..blocks import (
 )
 from ..json import parse_object
 from .items import APPROVAL, id_key
-from .read import APPROVED, CALLS, CONTENT, NAME, output_type
+from .read import APPROVED, CALLS, CONTENT, NAME, STDERR, output_type
 
 __all__ = ["BLANK", "SHOWN", "cut", "without_id", "write", "write_view"]
 
@@ -276,7 +276,7 @@ def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[d
         case "computer_call_output":
             item["output"], text = _screenshot(result.content, strict, place)
         case "shell_call_output":
-            item["output"] = [_shell_output(part) for part in result.content]
+            item["output"] = _shell_outputs(result.content)
         case "apply_patch_call_output":
             item["status"] = "completed" if result.state == "ok" else "failed"
             if result.content:
@@ -315,10 +315,17 @@ def _screenshot(content: Sequence[Content], strict: bool, place: Place) -> tuple
             return {"type": "computer_screenshot", "image_url": BLANK}, _text_of(content)
 
 
-def _shell_output(part: Content) -> dict[str, Any]:
-    text = _text_of([part])
-    extra = extra_fields(part.extra, NAME) if isinstance(part, Text) else {}
-    return add_extra({"stdout": text}, extra or {"stderr": "", "outcome": {"type": "exit", "exit_code": 0}})
+def _shell_outputs(content: Sequence[Content]) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for part in content:
+        text = _text_of([part])
+        extra = extra_fields(part.extra, NAME) if isinstance(part, Text) else {}
+        if extra == STDERR and blocks:
+            blocks[-1]["stderr"] = text
+        else:
+            default = {"stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+            blocks.append(add_extra({"stdout": text}, default if extra in ({}, STDERR) else extra))
+    return blocks
 
 
 def _tools(part: Content) -> object:
