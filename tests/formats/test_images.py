@@ -50,6 +50,17 @@ def test_an_image_with_a_side_above_the_limit_is_not_sent_to_claude():
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    ("data", "is_sent"), [(b"%PDF-1.4\n", True), (b"\r\n" * 500 + b"%PDF-1.7\n", True), (b"<html>404</html>", False)]
+)
+def test_bytes_that_are_no_pdf_are_not_sent_as_one(name: str, data: bytes, is_sent: bool):
+    """Anthropic: `The PDF specified was not valid.`"""
+    sent = request(name, Media("application/pdf", "base64", b64encode(data).decode(), "report.pdf"))
+    assert (b64encode(data).decode() in sent) == is_sent
+    assert ("[Document, not shown here: report.pdf application/pdf]" in sent) != is_sent
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_data_url_is_not_sent_as_text(name: str):
     sent = request(name, Media("image/png", "url", "data:image/png;base64," + "A" * 9_000))
     assert len(sent) < 1_000

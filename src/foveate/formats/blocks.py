@@ -220,6 +220,8 @@ IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Image types that every provider takes."""
 
 
+_PDF_HEAD = 1_372
+"""Characters of base64 for the header of a PDF, which may begin behind 1,023 other bytes."""
 _URL_MAX = 200
 """Characters of a URL in a text: a `data:` URL has the whole image in it."""
 _SOUND_FORMATS = {"mpeg": "mp3", "x-mp3": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
@@ -245,7 +247,8 @@ def is_sendable(media: Media, format: str, mimes: Container[str], largest: int) 
         case "file":  # A provider keeps the file under an id that another one does not know.
             return bool(media.data) and (media.extra is None or media.extra.format == format)
         case _:
-            return sent_type(media) in mimes and 0 < len(media.data) <= largest and _is_base64(media.data)
+            is_read = sent_type(media) in mimes and 0 < len(media.data) <= largest and _is_base64(media.data)
+            return is_read and (media.mime != "application/pdf" or _is_pdf(media.data))
 
 
 def sent_type(media: Media) -> str:
@@ -288,6 +291,11 @@ def _decoded_text(data: str) -> str:
     except ValueError:
         return ""
     return text if text.strip() else ""
+
+
+def _is_pdf(data: str) -> bool:
+    """Return whether base64 has the header of a PDF, which begins in the first 1,024 bytes."""
+    return b"%PDF-" in binascii.a2b_base64(data[:_PDF_HEAD])
 
 
 def _is_base64(data: str) -> bool:
