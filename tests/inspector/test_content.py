@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import re
 import time
@@ -35,7 +36,7 @@ from foveate.inspector.content.characters import mark_of, visible
 from foveate.inspector.content.lines import window_of
 from foveate.inspector.content.markdown import render_markdown
 from foveate.inspector.content.terminal import render_terminal
-from foveate.inspector.content.trees import parse_tree
+from foveate.inspector.content.trees import Node, child_at, parse_tree
 from foveate.replay.recordings import read_recording
 
 LINKS = Links(
@@ -367,6 +368,15 @@ def test_json_keeps_numbers_and_repeated_keys():
     text = '{"a": 12345678901234567890.10, "a": 1e400, "b": [NaN, {"c": null}]}'
     shown = text_in(render(ToolResult("1", (Text(text),)), limits=PAGE))
     assert shown == "a12345678901234567890.10a1e400b[2 items]0NaN1{1 key}cnull"
+
+
+def test_a_long_tree_holds_no_nodes_for_what_no_page_shows():
+    tree = parse_tree(json.dumps([[number] for number in range(10_000)]))
+    gc.collect()
+    assert sum(isinstance(value, Node) for value in gc.get_objects()) < 100
+    assert child_at(tree, "9999.0") == "9999"
+    with pytest.raises(LookupError):
+        child_at(tree, "10000")
 
 
 def test_deep_json_is_shown_as_text():

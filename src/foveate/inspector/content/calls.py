@@ -78,7 +78,7 @@ def render_arguments(arguments: str, limits: Limits, place: Place) -> Markup:
         if isinstance(fields.get(old), str) and isinstance(fields.get(new), str):
             hidden |= {old, new}
             blocks.append(render_diff(fields[old], fields[new], limits, place.page()))
-    edits = [edit for _, edit in inner.pairs] if isinstance(inner := fields.get("edits"), Node) else []
+    edits = [edit for _, edit in inner.pairs()] if isinstance(inner := fields.get("edits"), Node) else []
     if edits and all(_change(edit) for edit in edits):
         hidden.add("edits")
         for edit in edits[: limits.lines]:
@@ -88,11 +88,11 @@ def render_arguments(arguments: str, limits: Limits, place: Place) -> Markup:
             blocks.append(show_more(place.page(), f"{len(edits) - limits.lines:,} more edits"))
     shown = [
         _argument(index, key, value, limits, place, file)
-        for index, (key, value) in enumerate(tree.pairs[: limits.lines])
+        for index, (key, value) in enumerate(tree.pairs(0, limits.lines))
         if key not in hidden
     ]
-    if len(tree.pairs) > limits.lines:
-        shown.append(show_more(place.page(limits.lines + 1), f"{len(tree.pairs) - limits.lines:,} more arguments"))
+    if tree.size > limits.lines:
+        shown.append(show_more(place.page(limits.lines + 1), f"{tree.size - limits.lines:,} more arguments"))
     return Markup('<div class="c-arguments">{}</div>').format(Markup("").join([*shown, *blocks]))
 
 
@@ -124,7 +124,7 @@ def _argument(index: int, key: str, value: Any, limits: Limits, place: Place, fi
     if key in _COMMANDS and (command := _as_command(value)):
         shown = render_text(command, limits, below, kind="code", language=_COMMANDS[key])
         return Markup('<div class="c-argument">{}</div>').format(shown if key in ("command", "cmd") else name + shown)
-    if isinstance(value, Node) and value.pairs:
+    if isinstance(value, Node) and value.size:
         return Markup('<div class="c-argument">{}{}</div>').format(name, block_of_tree(value, limits, below))
     if not isinstance(value, str):
         return Markup('<div class="c-argument c-short">{}{}</div>').format(name, element("span", "c-num", short(value)))
@@ -137,7 +137,7 @@ def _argument(index: int, key: str, value: Any, limits: Limits, place: Place, fi
 
 
 def _fields(tree: Node | None) -> dict[str, Any]:
-    return dict(tree.pairs) if tree is not None and tree.is_object else {}
+    return dict(tree.pairs()) if tree is not None and tree.is_object else {}
 
 
 def _change(edit: Any) -> tuple[str, str] | None:
@@ -150,8 +150,8 @@ def _change(edit: Any) -> tuple[str, str] | None:
 
 def _as_command(value: Any) -> str:
     """Return a command that is a text or a list of words, as one text; "" for another value."""
-    if isinstance(value, Node) and value.pairs and all(isinstance(word, str) for _, word in value.pairs):
-        words = [word for _, word in value.pairs]
+    words = [word for _, word in value.pairs()] if isinstance(value, Node) else []
+    if words and all(isinstance(word, str) for word in words):
         if len(words) == 3 and words[1] in ("-c", "-lc"):  # A shell that runs a command.
             return str(words[2])
         return "" if value.is_object else shlex.join(words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -23,11 +23,25 @@ _DEEPEST = 200
 """Levels of nesting. A text that is nested deeper is shown as text."""
 
 
-class Node(NamedTuple):
-    """An object (`pairs` with keys) or an array (`pairs` with empty keys)."""
+class Node:
+    """An object or an array. Arrays in it become nodes when they are read: most of a long text is never shown."""
 
-    is_object: bool
-    pairs: list[tuple[str, Any]]
+    __slots__ = ("_children", "is_object")
+
+    def __init__(self, children: Sequence[Any], is_object: bool = True) -> None:
+        """`children`: the pairs of an object, or the values of an array."""
+        self._children, self.is_object = children, is_object
+
+    @property
+    def size(self) -> int:
+        """Return the number of children."""
+        return len(self._children)
+
+    def pairs(self, first: int = 0, last: int | None = None) -> list[tuple[str, Any]]:
+        """Return the keys and values from number `first` (from 0) to before `last`. The keys of an array are empty."""
+        children = self._children[first:last]
+        pairs = children if self.is_object else [("", value) for value in children]
+        return [(key, _as_node(value)) for key, value in pairs]
 
 
 class Literal(str):
@@ -50,13 +64,14 @@ class TreeLimits(NamedTuple):
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=lambda pairs: Node(True, [(key, _as_node(value)) for key, value in pairs]),
+    object_pairs_hook=Node,
     parse_int=Literal,
     parse_float=Literal,
     parse_constant=Literal,
     strict=False,
 )
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_BRACKETS = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]?)', re.DOTALL)
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1, "": 0}
 
 
 def parse_tree(text: str) -> Node | None:
@@ -75,16 +90,16 @@ def _is_deep(text: str) -> bool:
     if text.count("[") + text.count("{") <= _DEEPEST:
         return False
     depth = 0
-    for match in _BRACKETS.finditer(text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], 0)
+    for bracket in _BRACKETS.findall(text):
+        depth += _STEPS[bracket]
         if depth > _DEEPEST:
             return True
     return False
 
 
 def _as_node(value: Any) -> Any:
-    """Return an array as a node, with the arrays in it."""
-    return Node(False, [("", _as_node(child)) for child in value]) if isinstance(value, list) else value
+    """Return an array as a node."""
+    return Node(value, is_object=False) if isinstance(value, list) else value
 
 
 def short(value: Any) -> str:
@@ -98,9 +113,10 @@ def child_at(tree: Any, path: str) -> Any:
     """Return the value at a path such as `3.0.12`; the tree itself for "". Raises LookupError if there is none."""
     value = tree
     for step in path.split(".") if path else ():
-        if not isinstance(value, Node) or not (step.isascii() and step.isdigit() and len(step) < 10):
+        is_number = step.isascii() and step.isdigit() and len(step) < 10
+        if not isinstance(value, Node) or not is_number or int(step) >= value.size:
             raise LookupError(path)
-        value = value.pairs[int(step)][1]
+        value = value.pairs(int(step), int(step) + 1)[0][1]
     return value
 
 
@@ -132,16 +148,15 @@ def _add_children(
     depth: int,
     budget: _Budget,
 ) -> None:
-    last = min(len(node.pairs), first + min(limits.children, budget.nodes))
+    last = min(node.size, first + min(limits.children, budget.nodes))
     budget.nodes -= last - first  # Before the levels below, so that a long child does not hide those after it.
-    for index in range(first, last):
-        key, value = node.pairs[index]
+    for index, (key, value) in enumerate(node.pairs(first, last), first):
         label = (
             f'<span class="c-name">{visible(key)}</span>' if node.is_object else f'<span class="c-index">{index}</span>'
         )
         here = f"{path}.{index}" if path else str(index)
         if isinstance(value, Node):
-            if not value.pairs:
+            if not value.size:
                 pieces.append(f'<div class="c-leaf">{label}<span class="c-size">{_size(value)}</span></div>')
                 continue
             is_open = " open" if depth < limits.open_levels and budget.nodes > 0 else ""
@@ -153,8 +168,8 @@ def _add_children(
             pieces.append("</details>")
         else:
             pieces.append(_leaf(label, value, limits.characters, here, more))
-    if last < len(node.pairs):
-        pieces.append(_link(more(path, last), f"{len(node.pairs) - last:,} more"))
+    if last < node.size:
+        pieces.append(_link(more(path, last), f"{node.size - last:,} more"))
 
 
 def _leaf(label: str, value: Any, most: int, path: str, more: Callable[[str, int], str | None]) -> str:
@@ -177,7 +192,7 @@ def _link(url: str | None, text: str) -> str:
 
 
 def _size(node: Node) -> str:
-    count = len(node.pairs)
+    count = node.size
     if node.is_object:
         return f"{{{count:,} key{'' if count == 1 else 's'}}}"
     return f"[{count:,} item{'' if count == 1 else 's'}]"
