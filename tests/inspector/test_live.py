@@ -108,6 +108,18 @@ def test_stream_resumes_after_the_last_event(url):
                 assert [update["position"] for update in next(events).updates] == [3, 4]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+def test_stream_goes_on_in_the_file_that_replaces_its_store(url, tmp_path):
+    path, other = tmp_path / "chats.db", tmp_path / "other.db"
+    with served(build_app(url)) as site, listening(port_of(site)) as events:
+        assert next(events).updates == []
+        with open_conversation("a", store=f"sqlite:///{other}", window=50_000) as chat:
+            chat.append([user("Hi"), say("Hello"), user("Are you there?")])
+        other.replace(path)
+        (update,) = next(events).updates
+        assert (update["kind"], update["position"]) == ("message", 3)
+
+
 def test_watcher_ends_when_the_browser_leaves(url):
     app = build_app(url)
     with served(app) as site:

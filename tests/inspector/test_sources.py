@@ -178,6 +178,56 @@ def test_store_shows_what_others_append(store):
         assert len(chat) == 3
 
 
+def _replace(path, tmp_path, *texts):
+    """Put another file with the conversation `one` in the place of a store, as a restored backup."""
+    other = tmp_path / "other.db"
+    with open_store(f"sqlite:///{other}") as store, open_conversation("one", store=store, window=100_000) as chat:
+        chat.append(list(texts))
+    os.replace(other, path)
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A store with the conversation `one` of two messages."""
+    path = tmp_path / "chats.db"
+    _replace(path, tmp_path, "One", "Two")
+    return path
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows replaces no open file")
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_file_that_was_replaced_is_opened_again(file, tmp_path, is_read_only):
+    source = StoreSource(f"sqlite:///{file}", is_read_only=is_read_only)
+    with source.open("one") as chat:
+        assert len(chat) == 2
+    _replace(file, tmp_path, "One")
+    with source.open("one") as chat:
+        assert [row.message.text for row in chat.history()] == ["One"]
+    _replace(file, tmp_path)
+    assert source.list("", 0, 9).rows[0].messages == 0
+    source.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no open file")
+def test_deleted_file_is_not_created_again(file, tmp_path):
+    source = StoreSource(f"sqlite:///{file}")
+    assert source.list("", 0, 9).total == 1
+    content = file.read_bytes()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    for _ in range(2):
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            source.list("", 0, 9)
+    file.touch()  # A copy begins.
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        source.list("", 0, 9)
+    file.write_bytes(content)
+    assert source.list("", 0, 9).total == 1
+    source.close()
+
+
 def test_store_shows_one_tenant_only(store):
     with pytest.raises(NoSuchConversation), StoreSource(store, tenant="other").open("a/b"):
         pass

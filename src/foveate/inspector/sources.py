@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import Struct
 
 from ..conversation import Conversation
 from ..core.profiles import window_of
-from ..errors import BadSetting
+from ..errors import BadSetting, FoveateError, NoSuchConversation, StoreError
 from ..models.known import format_of_model
 from ..open import Options, open_conversation, open_store
 from ..ports import Database, Head, Store, StoredMessage, complete
@@ -22,6 +22,7 @@ from ..stores import place_of, readable, without_password
 
 __all__ = ["Item", "Listing", "Preparing", "Source", "Sources", "StoreSource", "by_key", "open_stored"]
 
+T = TypeVar("T")
 _MAX_OPEN: Final = 16
 """Conversations of a source that stay in memory."""
 _NEWEST: Final = 20
@@ -122,12 +123,15 @@ class StoreSource:
         self._open: OrderedDict[str, Conversation] = OrderedDict()
 
     def list(self, query: str, first: int, limit: int) -> Listing:
-        listed, total = self._database().recent(self._tenant, words=query.split()[:8], first=first, limit=limit)
+        words = query.split()[:8]
+        listed, total = self._use(lambda store: store.recent(self._tenant, words=words, first=first, limit=limit))
         return Listing(tuple(Item(row.name, time=row.time, messages=row.messages) for row in listed), total)
 
     @contextmanager
     def open(self, name: str) -> Iterator[Conversation]:
-        store = self._database()
+        yield self._use(lambda store: self._conversation(store, name))
+
+    def _conversation(self, store: Database, name: str) -> Conversation:
         head = store.open(self._tenant, name, create=False)
         with self._lock:
             chat = self._open.pop(name, None)
@@ -140,7 +144,7 @@ class StoreSource:
             self._open.move_to_end(name)
             while len(self._open) > _MAX_OPEN:
                 self._open.popitem(last=False)
-        yield chat
+        return chat
 
     def is_known(self, name: str) -> bool:
         return True
@@ -149,11 +153,47 @@ class StoreSource:
         if isinstance(self._place, str) and self._store is not None:
             self._store.close()
 
+    def _use(self, ask: Callable[[Database], T]) -> T:
+        """Return what `ask` reads. If the store fails, ask once more: its file may have been replaced."""
+        store = self._database()
+        try:
+            return ask(store)
+        except NoSuchConversation:
+            raise
+        except StoreError:
+            if not self._opens_again(store):
+                raise
+            return ask(self._database())
+
     def _database(self) -> Database:
         with self._lock:
             if self._store is None:
                 self._store = open_store(self._place) if isinstance(self._place, str) else complete(self._place)
             return self._store
+
+    def _opens_again(self, failed: Database) -> bool:
+        """Open the SQLite file of a store that failed, and forget its conversations. Return whether this succeeds."""
+        with self._lock:
+            if self._store is not failed:  # Another thread has opened it.
+                return True
+            if not isinstance(self._place, str) or not _is_file(self._place):
+                return False
+            try:
+                self._store = open_store(self._place)
+            except FoveateError:
+                return False
+            self._open.clear()
+        failed.close()
+        return True
+
+
+def _is_file(url: str) -> bool:
+    """Return whether a URL names a SQLite file that has content. To open another one for writing would create it."""
+    place = place_of(url)
+    try:
+        return place.kind == "sqlite" and Path(place.path).expanduser().stat().st_size > 0
+    except OSError:
+        return False
 
 
 def open_stored(store: Database, head: Head) -> Conversation:

@@ -11,10 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from ...errors import StoreError
 from ...ports import Database, Head
 from ..views.places import Place
 from ..watchers import News, read_updates
-from .base import in_thread, opened, page_of, tenant_of
+from .base import in_thread, page_of, source_of, tenant_of
 
 __all__ = ["routes", "stream"]
 
@@ -28,16 +29,26 @@ async def show_events(request: Request) -> Response:
     """Answer with a stream of events. `Last-Event-ID`, or `seen` of the query, continues an earlier one."""
     text = request.headers.get("last-event-id") or request.query_params.get("seen", "")
 
+    source, name = source_of(request), request.path_params["name"]
+
     def open_store() -> tuple[Database, Head]:
-        with opened(request) as chat:
+        with source.open(name) as chat:
             return chat._session.state.store, chat._session.head
 
     store, head = await in_thread(open_store)
 
-    async def read(seen: Place) -> News:
-        return await in_thread(read_updates, store, head.tenant, head.name, seen)
+    def look(seen: Place) -> News:
+        nonlocal store
+        try:
+            return read_updates(store, head.tenant, head.name, seen)
+        except StoreError:  # The source opens a file again that was replaced.
+            store, _ = open_store()
+            return read_updates(store, head.tenant, head.name, seen)
 
-    key = (tenant_of(request), request.path_params["source"], head.name)
+    async def read(seen: Place) -> News:
+        return await in_thread(look, seen)
+
+    key = (tenant_of(request), source.key, head.name)
     watchers = page_of(request).watchers
     news = watchers.watch(key, read, Place.of(head), Place.read(text), partial(_disconnected, request))
     return StreamingResponse(stream(news), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
