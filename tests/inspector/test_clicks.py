@@ -10,7 +10,8 @@ from browsing import WIDE, Look, screenshot
 from serving import served
 
 from foveate import open_conversation
-from foveate.inspector import build_app
+from foveate.errors import StoreError
+from foveate.inspector import build_app, sources
 from foveate.inspector.pages import conversation
 from foveate.open import open_store
 
@@ -239,6 +240,30 @@ def test_a_running_conversation_updates_by_itself(pages, tmp_path):
             page.get_by_text("An answer that comes later").first.wait_for()
             screenshot(page, "live")
             pages.close()
+
+
+def test_a_live_page_says_why_it_is_refused_and_goes_on(pages, store, monkeypatch):
+    refusals: list[Exception] = []
+
+    def open_stored(*arguments):
+        if refusals:
+            raise refusals[0]
+        return original(*arguments)
+
+    original = sources.open_stored
+    monkeypatch.setattr(sources, "open_stored", open_stored)
+    app = build_app(store)
+    pages.expect("500 ")
+    with served(app) as site:
+        page = pages.open(f"{site}/c/store/a~2Fb")
+        page.locator("#live").wait_for(state="attached")
+        refusals.append(StoreError("The disk is full."))
+        app.state.page.sources("")["store"]._open.clear()
+        page.evaluate("dispatchEvent(new Event('pagehide')); dispatchEvent(new Event('pageshow'))")
+        page.get_by_text("This page does not update. The disk is full.").wait_for()
+        refusals.clear()
+        page.get_by_text("The page updates again.").wait_for()
+        pages.close()
 
 
 @pytest.mark.parametrize("path", ["/", GRANARY, f"{GRANARY}?turn=40", f"{GRANARY}/journal", f"{GRANARY}/plan"])

@@ -22,6 +22,8 @@ function start() {
   let source = null;
   let waiting = [];
   let timer = 0;
+  let again = 0;
+  let failures = 0; // Attempts to connect since the last event stream.
   let busy = Promise.resolve();
   let missing = Infinity; // The first position that came while the end of the list was not loaded.
 
@@ -39,14 +41,35 @@ function start() {
       clearTimeout(timer);
       timer = setTimeout(() => { busy = busy.then(work).catch((error) => tell(error.message, "failed")); }, GATHER);
     });
-    source.addEventListener("error", () => {
-      if (source?.readyState === EventSource.CLOSED) disconnect(); // The browser does not try again by itself.
+    source.addEventListener("open", () => {
+      if (failures && state.dataset.state === "failed") tell("The page updates again.", "done");
+      failures = 0;
+    });
+    source.addEventListener("error", async () => {
+      failures += 1;
+      const isRefused = source?.readyState === EventSource.CLOSED; // The browser does not try again by itself.
+      if (isRefused) disconnect();
+      if (isRefused) again = setTimeout(connect, Math.min(30, 2 ** failures) * 1_000);
+      if (!isRefused && failures < 2) return;
+      const why = await reason();
+      if (failures) tell(`This page does not update. ${why}`, "failed");
     });
   }
 
   function disconnect() {
+    clearTimeout(again);
     source?.close();
     source = null;
+  }
+
+  /** Return why the server sends no events: the browser does not say. */
+  async function reason() {
+    try {
+      await fetchPart(place.dataset.sizesUrl);
+      return "The connection was lost; the page tries again.";
+    } catch (error) {
+      return error instanceof TypeError ? "The inspector does not answer; the page tries again." : error.message;
+    }
   }
 
   async function work() {
