@@ -32,6 +32,7 @@ def looks(chat: Conversation, turns) -> dict[int, list[tuple]]:
     for turn in turns:
         past = Past(chat._session.state)
         past._saved_before = lambda turn: None  # type: ignore[method-assign]
+        past._reply_without_edits = lambda turn: 0  # type: ignore[method-assign]
         found[turn] = shown(past.view_at(turn))
     return found
 
@@ -73,6 +74,31 @@ def test_first_look_at_a_late_call_reads_the_stored_snapshot(policy, tmp_path):
     assert {turn: shown(chat.as_of(turn)) for turn in turns} == expected
     assert sum(read) < 100  # Without the snapshot: all messages, for each look.
     assert newest == saved
+
+
+@pytest.mark.parametrize(
+    "policy", [pytest.param(name, marks=[pytest.mark.slow] * (name != "off")) for name in POLICIES]
+)
+def test_look_at_the_newest_call_reads_nothing_without_later_edits(policy):
+    chat = replayed(policy, 300)
+    newest = chat.view.turn - 1
+    chat.append(user("And now?"))
+    past, slow = chat._session.past, Past(chat._session.state)
+    slow._reply_without_edits = lambda turn: 0  # type: ignore[method-assign]
+    expected, covers = slow.look_at(newest)
+    past._walk_to = lambda turn: pytest.fail("The history is read.")  # type: ignore[method-assign]
+    assert past.is_near(newest)
+    view, found = past.look_at(newest)
+    assert (shown(view), view.newest_input, found) == (shown(expected), expected.newest_input, covers)
+
+
+def test_look_at_the_newest_call_shows_no_later_edit():
+    chat = replayed("off", 60)
+    newest = chat.view.turn - 1
+    expected = looks(chat, [newest])[newest]
+    chat.pin("m2")
+    assert shown(chat.as_of(newest)) == expected
+    assert chat.view.entries[1].pins
 
 
 @pytest.mark.slow

@@ -283,10 +283,17 @@ class Past:
         newest = state.next_turn()  # The coming call counts.
         if turn > newest:
             raise BadInput(f"{state.head.label} has turns 1 to {newest}; there is no turn {turn}.")
-        walk = self._walk_to(turn)
-        entries = walk.entries()
-        view = View(entries, turn, state.limits.budget(entries), newest_input=walk.projection.facts.last_input)
-        return view, walk.projection.covers()
+        if reply := self._reply_without_edits(turn):
+            projection = state.projection
+            entries, last_input = projection.entries(), projection.last_input(reply - 1)
+            entries = tuple(entry for entry in entries if entry.position < reply)
+            entries = entries if projection.offers_expand else plain_entries(entries, state.counter)
+        else:
+            walk = self._walk_to(turn)
+            projection = walk.projection
+            entries, last_input = walk.entries(), projection.facts.last_input
+        view = View(entries, turn, state.limits.budget(entries), newest_input=last_input)
+        return view, projection.covers()
 
     def walk(self) -> Walk:
         """Return a walk from the beginning to the head. Another thread may use it without the conversation's lock."""
@@ -298,7 +305,7 @@ class Past:
         begin, end = self.points.range_of(turn, self._state.head.position)
         if end - begin > _NEAR and (saved := self._saved_before(turn)) is not None:
             begin = max(begin, saved.position)
-        return end - begin <= _NEAR
+        return end - begin <= _NEAR or bool(self._reply_without_edits(turn))
 
     @property
     def points(self) -> RestartPoints:
@@ -306,6 +313,20 @@ class Past:
         if self._place != _place(self._state):
             self._points, self._place = RestartPoints(), _place(self._state)
         return self._points
+
+    def _reply_without_edits(self, turn: int) -> int:
+        """Return the position of the reply to the newest call, if no edit came after what this call saw; else 0.
+
+        Then the call saw the beginning of what is shown now, and nothing needs to be folded.
+        """
+        state = self._state
+        if state.head.erased or turn != state.projection.facts.turn:
+            return 0
+        entries = state.projection.entries()
+        reply = next((each.position for each in entries if each.span is None and each.stamp.turn >= turn), 0)
+        number = state.head.number
+        newest = records_between(state.store, state.head, number, number) if number else []
+        return 0 if any(record.turn > turn or record.position >= reply for record in newest) else reply
 
     def _walk_to(self, turn: int) -> Walk:
         """Return a walk that shows what call `turn` saw, from the newest place that is known before it."""

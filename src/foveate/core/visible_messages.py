@@ -210,7 +210,7 @@ class VisibleMessages:
         """Return `is_protected` for the message in this slot; None: it is hidden."""
         if slot is not None and slot.message.role == "system":
             return True
-        if position != self._last_input(self.position if tip is None else tip):
+        if position != self.last_input(self.position if tip is None else tip):
             return False
         return slot is None or not slot.stamp.is_added(path)
 
@@ -223,11 +223,12 @@ class VisibleMessages:
         slot, path = self._slots.by_id[edit.target.message], edit.target.path
         if self._protects(slot.position, slot, path, tip):
             return True
-        if not path or slot.position != self._last_input(self.position if tip is None else tip):
+        if not path or slot.position != self.last_input(self.position if tip is None else tip):
             return False
         return not apply_edits(slot.message, (*slot.edits, (0, edit))).message.has_content
 
-    def _last_input(self, tip: int) -> int:
+    def last_input(self, tip: int) -> int:
+        """Return the position of the last user input up to `tip`; 0 if none is shown."""
         if self.facts.last_input <= tip:
             return self.facts.last_input
         inputs = (slot.position for slot in reversed(self._slots) if slot.is_input and slot.position <= tip)
