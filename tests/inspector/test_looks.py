@@ -61,3 +61,10 @@ def test_sizes_of_rows_stand_below_one_another(pages, sample_site):
     page = pages.open(f"{sample_site}/c/store/granary", Look("light", 390))
     right = "all => all.map(one => Math.round(one.getBoundingClientRect().right))"
     assert len(set(page.eval_on_selector_all("#rows .about > .size", right))) == 1
+
+
+@pytest.mark.parametrize("path", ["/c/store/granary", "/c/store/granary/plan"])
+def test_trail_of_a_narrow_page_ends_with_the_page(pages, sample_site, path):
+    page = pages.open(sample_site + path, Look("light", 360))
+    trail, last = page.locator(".trail").bounding_box(), page.locator(".trail [aria-current=page]").bounding_box()
+    assert last["x"] + min(last["width"], 24) <= trail["x"] + trail["width"]
