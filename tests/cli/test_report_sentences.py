@@ -89,7 +89,7 @@ def test_window_sentence_counts_several_recordings():
 def test_policy_that_never_acted_says_when_it_acts():
     assert idle_sentence(row(edits=0, peak_tokens=900, window=800)) == (
         "`prune` made no edit: the largest request had 900 tokens, and the window 800. About `prune`: Clears tool "
-        "results older than the newest 40,000 tokens when more than 20,000 tokens of them are due."
+        "results behind the newest 40,000 tokens, if that frees more than 20,000."
     )
     assert "About" not in idle_sentence(row(edits=0, policy="mine"))
     assert idle_sentence(row(edits=0, policy="none")) == idle_sentence(row(edits=1)) == ""

@@ -18,21 +18,22 @@ class Result:
 def test_results_that_grow_with_their_texts_are_held_for_few_characters():
     held: WeakSet[Result] = WeakSet()
 
-    @cached_by_text(100, characters=5_000)
+    @cached_by_text(100, characters=40_000)
     def find(text: str) -> Result:
         held.add(result := Result())
         return result
 
-    texts = [str(number) * 1_000 for number in range(8)]
-    for text in texts:
-        find(text)
+    for length, count in ((500, 9), (4_000, 9), (30_000, 1), (300_000, 1)):
+        held.clear()
+        texts = [f"{number} of them ".ljust(length, ".") for number in range(20)]
+        for text in texts:
+            find(text)
+        gc.collect()
+        assert len(held) == count
+        assert find(texts[-1]) is find(texts[-1])
+    clear_caches()
     gc.collect()
-    assert len(held) == 5
-    newest = find(texts[7])
-    assert find(texts[7]) is newest
-    find("one text of more than all " * 1_000)
-    gc.collect()
-    assert len(held) == 2  # The newest one, and the one that the test holds.
+    assert not held
 
 
 def test_results_are_held_in_the_order_of_their_use():

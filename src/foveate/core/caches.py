@@ -6,11 +6,10 @@ own size. Clearing a cache costs time at the next use and changes no result.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from hashlib import blake2b
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import ReferenceType, ref
 
@@ -33,6 +32,8 @@ _FORMS_MAX = 4
 """Values of one name that an entry holds: a plan tries edits, so that views alternate."""
 _SHORT = 400
 """Characters of a text that a cache may hold."""
+_LENGTHS = (2**12, 2**15, 2**18, 2**21)
+"""The most characters of a text of each kind; the last kind has no limit."""
 
 _MISSING = object()
 
@@ -125,56 +126,49 @@ def cached_by_text(size: int, *, characters: int | None = None) -> Callable[[F],
 
     The cache holds a hash of it, so that the texts of closed conversations leave the memory. A short text is held.
 
-    `characters`: for results that grow with their text, the most characters of all long texts with a held result.
+    `characters`: for results that grow with their text, about the most characters of all texts of one kind of length.
+    Fewer results are held for longer texts, and at least one.
     """
 
     def decorate(function: F) -> F:
-        of_short = cached(size)(function)
-        of_long = _NewestResults(function, size, characters)
-        register(of_long)
+        def by_hash(key: _TextKey | str, *rest: Any, **options: Any) -> Any:
+            return function(key if isinstance(key, str) else key.text, *rest, **options)
+
+        whole = cached(size)(by_hash)
+        limited = (
+            [] if characters is None else [cached(min(size, max(1, characters // most)))(by_hash) for most in _LENGTHS]
+        )
 
         @wraps(function)
         def call(text: str, *rest: Any, **options: Any) -> Any:
-            return (of_short if len(text) <= _SHORT else of_long)(text, *rest, **options)
+            if len(text) <= _SHORT:
+                return whole(text, *rest, **options)
+            known = limited[bisect_left(_LENGTHS, len(text), hi=len(_LENGTHS) - 1)] if limited else whole
+            key = _TextKey(text)
+            try:
+                return known(key, *rest, **options)
+            finally:
+                key.text = ""
 
         return cast(F, call)
 
     return decorate
 
 
-class _NewestResults:
-    """The newest results of a function of a long text, by the hash of the text. Threads may share it."""
+class _TextKey:
+    """A text as the key of a cache, compared by its hash, so that the text can be released."""
 
-    def __init__(self, function: Callable[..., Any], size: int, characters: int | None) -> None:
-        self._function, self._size, self._characters = function, size, characters
-        self._results: OrderedDict[object, tuple[int, Any]] = OrderedDict()  # Each with the length of its text.
-        self._held = 0  # Characters of the texts.
-        self._lock = Lock()
+    __slots__ = ("_hash", "text")
 
-    def __call__(self, text: str, *rest: object, **options: object) -> Any:
-        text_hash = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        key = (text_hash, rest, *options.items())
-        with self._lock:
-            if (known := self._results.get(key)) is not None:
-                self._results.move_to_end(key)
-                return known[1]
-        value = self._function(text, *rest, **options)
-        with self._lock:
-            if key not in self._results:  # Another thread may have added it.
-                self._results[key] = len(text), value
-                self._held += len(text)
-            while len(self._results) > 1 and self._is_over():
-                self._held -= self._results.popitem(last=False)[1][0]
-        return value
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._hash = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
-    def _is_over(self) -> bool:
-        return len(self._results) > self._size or (self._characters is not None and self._held > self._characters)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _TextKey) and self._hash == other._hash
 
-    def cache_clear(self) -> None:
-        """Remove all results."""
-        with self._lock:
-            self._results.clear()
-            self._held = 0
+    def __hash__(self) -> int:
+        return hash(self._hash)
 
 
 def register(cache: Cache) -> None:
