@@ -192,3 +192,17 @@ def test_claude_on_vertex_is_managed():
             messages.append({"role": "user", "content": [result]})
         until(lambda: numbers(proxy)['foveate_requests_total{api="anthropic",outcome="managed"}'] == 2)
     assert {exchange.target for exchange in provider.received} == {path}
+
+
+def test_a_key_in_the_query_is_neither_logged_nor_shown(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO")
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hello."}]}], "tools": TOOLS}
+    with RawProvider(b"no answer of a server\r\n\r\n") as provider, running_proxy(provider.url) as proxy:
+        for method in ("generateContent", "countTokens"):
+            status, _, content = post(proxy, f"{path_of(method)}?key=secret%20key-2", body)
+            assert status == 502
+            assert b"key-2" not in content
+    assert [exchange.target.rpartition("=")[2] for exchange in provider.received] == ["secret%20key-2"] * 2
+    shown = "".join(f"{record.getMessage()} {record.__dict__.get('facts')}" for record in caplog.records)
+    assert "generateContent" in shown
+    assert "key-2" not in shown

@@ -117,7 +117,10 @@ class _Proxy:
         except ClientGone:
             record.outcome = record.outcome if record.is_complete else "gone"
         except (aiohttp.ClientError, TimeoutError) as error:
-            record.outcome, record.reason = "failed", f"{type(error).__name__}: {error}"[:300]
+            shown = str(error)
+            if client.query:  # Google takes a key in it.
+                shown = shown.replace(f"?{client.query}", "")
+            record.outcome, record.reason = "failed", f"{type(error).__name__}: {shown}"[:300]
             if not client.status:  # Otherwise the connection ends here, as the provider's did.
                 status = 504 if isinstance(error, TimeoutError) else 502
                 await self._answer_error(client, record, status, f"The provider did not answer. {record.reason}")
