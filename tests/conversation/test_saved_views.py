@@ -557,7 +557,7 @@ def test_erased_text_is_in_no_saved_view(tmp_path: Path, way: str, monkeypatch: 
 
 
 GOLDEN = {1: "ed5efecbde3921c7", 2: "ed5efecbde3921c7", 3: "b966ca96c7941dfb", 4: "b966ca96c7941dfb"}
-GOLDEN[5] = GOLDEN[4]
+GOLDEN[6] = GOLDEN[5] = GOLDEN[4]
 """For each version of the blob: a hash of what it shows of one history. An earlier version never changes."""
 
 
@@ -588,7 +588,7 @@ BEGINS = {
     "wide": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (9_000).to_bytes(4, "big") + (20).to_bytes(4, "big"),
 }
 """The first bytes of media. The image is too wide for Claude."""
-GOLDEN_MEDIA = {5: "1f150a8a525f597f"}
+GOLDEN_MEDIA = {6: "7fe4753c79af10cb"}
 """The same for a history with media and with blocks that are kept whole."""
 
 
@@ -598,6 +598,7 @@ def test_version_is_raised_when_media_or_blocks_show_something_else() -> None:
         Media("image/jpg", "base64", data["jpeg"]),
         Media("image/png", "base64", data["wide"]),
         Media("application/pdf", "base64", data["pdf"], "plan"),
+        Media("application/pdf", "base64", data["jpeg"]),
         Media("text/markdown", "base64", b64encode(b"# Plan").decode(), "plan.md"),
         Media("audio/x-wav", "base64", data["wav"]),
         Media("video/mp4", "base64", "AAAA"),
@@ -635,7 +636,7 @@ GOLDEN_FACTS: dict[int, dict[str, str]] = {
 """For each version of the blob: hashes of the facts of `balanced` about one view, by the words of their names."""
 GOLDEN_FACTS[3] = GOLDEN_FACTS[2]
 GOLDEN_FACTS[4] = {**GOLDEN_FACTS[3], "fold units": "8043ef3442cde5fe"}
-GOLDEN_FACTS[5] = GOLDEN_FACTS[4]
+GOLDEN_FACTS[6] = GOLDEN_FACTS[5] = GOLDEN_FACTS[4]
 
 
 def looks_and_changes(chat: Conversation, turns: int) -> None:

@@ -43,7 +43,7 @@ __all__ = [
     "key_of",
 ]
 
-VERSION = 5
+VERSION = 6
 """Version of the blob. Raise it whenever the same history gives other entries, violations, facts or rendered bytes."""
 _Form = bytes  # `SavedEntry` has a field of that name.
 LARGE = 65_536
