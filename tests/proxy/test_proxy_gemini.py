@@ -16,6 +16,7 @@ from servers import RawProvider, RunningProxy, numbers, running_proxy
 from waiting import until
 
 import foveate
+from foveate import Message, ToolCall
 from foveate.formats import gather
 from foveate.open import open_store
 from foveate.testing import Failure, ScriptedModel, call, say
@@ -48,6 +49,10 @@ def post(proxy: RunningProxy, path: str, body: Any, **headers: str) -> tuple[int
     return answer
 
 
+def own_id(called: Any) -> dict[str, str]:
+    return {"id": called["id"]} if "id" in called else {}
+
+
 def loop(proxy: RunningProxy, contents: list[Any], *, stream: bool) -> str:
     """The loop of a program that uses tools; return the last text."""
     while True:
@@ -67,7 +72,7 @@ def loop(proxy: RunningProxy, contents: list[Any], *, stream: bool) -> str:
         if not calls:
             return "".join(part["text"] for part in answer["parts"])
         results = [
-            {"id": each["id"], "name": each["name"], "response": {"output": log_text(each["args"]["number"])}}
+            {**own_id(each), "name": each["name"], "response": {"output": log_text(each["args"]["number"])}}
             for each in calls
         ]
         contents.append({"role": "user", "parts": [{"functionResponse": result} for result in results]})
@@ -101,6 +106,34 @@ def test_a_tool_loop_stays_in_the_window(stream: bool, tmp_path: Path):
             assert chat.totals().calls_billed == CALLS + 2
             assert chat.journal.verify() == []
     assert b"secret-key-1" not in Path(tmp_path, "chats.db").read_bytes()
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_calls_without_ids_find_their_results(stream: bool):
+    """As most models of Gemini send them: the scripted model sends no id that is the name."""
+
+    def reads(*numbers: int) -> list[ToolCall]:
+        return [ToolCall("read_log", "read_log", json.dumps({"number": number})) for number in numbers]
+
+    def looks(handle: str) -> ToolCall:
+        return ToolCall("expand", "expand", json.dumps({"handle": handle}))
+
+    replies = [*([read] for read in reads(*range(8))), [looks("m3")], reads(20, 21), [looks("m5")], [looks("m3")]]
+    replies += [[looks("m5"), *reads(30)], reads(22, 23), [looks("m7"), *reads(31, 32)]]
+    script = [*(Message("assistant", tuple(calls)) for calls in replies), say(ANSWER), say("Yes.")]
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Which of the logs has an error?"}]}]
+    with (
+        StubServer(ScriptedModel(script, "gemini", strict=True)) as server,
+        running_proxy(server.url, window=WINDOW) as proxy,
+    ):
+        assert loop(proxy, contents, stream=stream) == ANSWER
+        contents.append({"role": "user", "parts": [{"text": "Sure?"}]})
+        assert loop(proxy, contents, stream=stream) == "Yes."
+        assert server.illegal == []
+        assert numbers(proxy)['foveate_expansions_total{api="gemini"}'] == 3
+    sent = server.received[-1].body
+    assert b'"id"' not in sent
+    assert sent.count(b"functionCall") == sent.count(b"functionResponse")
 
 
 def test_a_refusal_as_too_long_is_repeated_with_less():
