@@ -13,6 +13,7 @@ __all__ = [
     "contradicts",
     "introduces",
     "is_addition",
+    "is_bound",
     "is_exclusive",
     "is_negative",
     "is_new_goal",
@@ -85,6 +86,13 @@ _NEGATIVE = re.compile(
     r"|n['’](?:t|est|a|utilise\w*)\b|不|别|別|勿|禁止|ない|ません",
     re.IGNORECASE,
 )
+_BOUND = re.compile(
+    r"\b(?:more|less|fewer|longer|larger|higher|lower) than|\b(?:above|over|below|under|beyond|exceed\w*)\b"
+    r"|\b(?:mehr als|weniger als|über|unter|plus de|moins de|más de|menos de|mais de|mais do que|più di|meno di"
+    r"|более|больше|менее|меньше)\b|超过|以上",
+    re.IGNORECASE,
+)
+"""Words before the number of a limit."""
 _PERMISSION = re.compile(
     r"\b(?:(?:you|we|they|everyone|anyone|people) )?(?:may|can|could|(?:are|is|am) (?:now )?(?:allowed|permitted|free"
     r"|welcome)|allowed|(?:ok|okay|fine|safe|free) to|(?:is|are) (?:ok|okay|fine|allowed|possible)|feel free|fair game"
@@ -214,6 +222,11 @@ def introduces(text: str) -> bool:
 def is_negative(text: str) -> bool:
     """Return whether a statement forbids or denies. A `no` before the first comma is an answer."""
     return bool(_NEGATIVE.search(_INTERJECTION.sub("", text, count=1)))
+
+
+def is_bound(text: str) -> bool:
+    """Return whether a denial only bounds a number, such as `never more than 3`."""
+    return any(text[found.end() :].lstrip()[:1].isdigit() for found in _BOUND.finditer(text))
 
 
 def without_permission(text: str) -> str | None:

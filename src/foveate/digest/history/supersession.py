@@ -31,6 +31,7 @@ from .cues import (
     clauses_of,
     contradicts,
     is_addition,
+    is_bound,
     is_exclusive,
     is_new_goal,
     is_short_correction,
@@ -361,7 +362,7 @@ class _Search:
         for old in reversed(near):
             values = {value for value in old.terms.values - new if shape_of_value(value) in shapes}
             narrows = {term for term in main.qualifying - old.terms.all if kind_of_value(term) == "name"}
-            if (old.denies and not claim.denies) or (narrows and len(main.all) > 1):
+            if (old.denies and not claim.denies and not is_bound(old.text)) or (narrows and len(main.all) > 1):
                 continue
             if values and not new & old.terms.all and (not named or named & old.terms.all):
                 same = [other for other in near if values & other.terms.values and self._may_replace(claim, other)]
