@@ -57,7 +57,7 @@ _LOOKED_AT = 1_000
 """Characters of a result that decide its kind: enough for a line about it."""
 _NAMES_MAX = 400_000
 """Characters of a text that are searched for names."""
-_NAMED_MAX = 4_000_000
+_NAMED_MAX = 16_000_000
 """Characters of the newest texts whose names are held: some times those of a large view."""
 _FLOOR = 0.55
 """The least worth of a name of a result, as a share of that of a line in its digest."""

@@ -31,7 +31,7 @@ def names_of(text: str) -> frozenset[str]:
     return frozenset(_names_in(text).split())
 
 
-@cached_by_text(4_096, characters=4_000_000)
+@cached_by_text(4_096, characters=16_000_000)
 def _names_in(text: str) -> str:
     """Return the names of a text, with spaces between them: a set takes several times the memory."""
     return " ".join(distinct_names(text))
