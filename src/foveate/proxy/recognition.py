@@ -47,6 +47,8 @@ _TOOL_ITEM: Final = b'"additional_tools"'
 _LOOKS: Final = ((6, 4), (32, 32), (100_000, 32))
 """Items of the list and messages of a conversation that are compared: the ends first, more if they have nothing in
 common."""
+_EDITS: Final = 200
+"""The newest edits of a conversation that the last look reads: those of the messages that it compares."""
 _FIRST: Final = 8
 """Messages at the beginning of a conversation that the last look compares too."""
 _SIBLINGS_MAX: Final = 64
@@ -192,7 +194,8 @@ class Recognizer:
         if found is not None or not is_last:
             return found
         # Some clients change each reply in their list, such as smolagents: it has the replies as they were edited.
-        edits = caller_edits(record for _, record in self._store.records(head))
+        newest = self._store.records(head, max(0, head.number - _EDITS))
+        edits = caller_edits(record for _, record in newest)
         messages = self._store.messages(head, first, head.position) if edits else []
         found = match(sent, stored_keys(messages, self._keys, edits), is_whole=is_whole, is_start=first == 1)
         if found is None and first > 1:
