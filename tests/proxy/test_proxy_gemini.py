@@ -17,6 +17,7 @@ from waiting import until
 
 import foveate
 from foveate import Message, ToolCall
+from foveate.core.edits import CALLER
 from foveate.formats import gather
 from foveate.open import open_store
 from foveate.testing import Failure, ScriptedModel, call, say
@@ -53,8 +54,8 @@ def own_id(called: Any) -> dict[str, str]:
     return {"id": called["id"]} if "id" in called else {}
 
 
-def loop(proxy: RunningProxy, contents: list[Any], *, stream: bool) -> str:
-    """The loop of a program that uses tools; return the last text."""
+def loop(proxy: RunningProxy, contents: list[Any], *, stream: bool, gives_ids: bool = False) -> str:
+    """The loop of a program that uses tools; return the last text. `gives_ids`: to calls without one."""
     while True:
         fields = {"systemInstruction": {"parts": [{"text": "Be brief."}]}, "tools": TOOLS, "contents": contents}
         path = f"{path_of('streamGenerateContent')}?alt=sse" if stream else path_of("generateContent")
@@ -71,6 +72,8 @@ def loop(proxy: RunningProxy, contents: list[Any], *, stream: bool) -> str:
         calls = [part["functionCall"] for part in answer["parts"] if "functionCall" in part]
         if not calls:
             return "".join(part["text"] for part in answer["parts"])
+        for number, each in enumerate(calls if gives_ids else ()):
+            each.setdefault("id", f"{each['name']}_{len(contents)}_{number}")
         results = [
             {**own_id(each), "name": each["name"], "response": {"output": log_text(each["args"]["number"])}}
             for each in calls
@@ -134,6 +137,32 @@ def test_calls_without_ids_find_their_results(stream: bool):
     sent = server.received[-1].body
     assert b'"id"' not in sent
     assert sent.count(b"functionCall") == sent.count(b"functionResponse")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_client_may_give_ids_to_calls(stream: bool, tmp_path: Path):
+    """Gemini CLI does, and its results have them too."""
+    url = f"sqlite:///{tmp_path}/chats.db"
+    numbered = [ToolCall("read_log", "read_log", json.dumps({"number": number})) for number in range(12)]
+    replies = [(call,) for call in numbered[:8]] + [tuple(numbered[8:10]), tuple(numbered[10:])]
+    script: list[Any] = [Message("assistant", calls) for calls in replies]
+    script.insert(6, call("expand", "expand", handle="m3"))
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Which of the logs has an error?"}]}]
+    with (
+        StubServer(ScriptedModel([*script, say(ANSWER), say("Yes.")], "gemini", strict=True)) as server,
+        running_proxy(server.url, store=url, window=WINDOW) as proxy,
+    ):
+        assert loop(proxy, contents, stream=stream, gives_ids=True) == ANSWER
+        contents.append({"role": "user", "parts": [{"text": "Sure?"}]})
+        assert loop(proxy, contents, stream=stream, gives_ids=True) == "Yes."
+        assert server.illegal == []
+    with open_store(url) as store:
+        [name] = store.names("")
+        with foveate.open_conversation(name, store=store, format="gemini", window=WINDOW) as chat:
+            replies_stored = [row.message for row in chat.history() if row.message.role == "assistant"]
+            assert len(replies_stored) == len(script) + 2
+            assert chat.totals().calls_billed == len(script) + 2
+            assert not any(record.author == CALLER for record in chat.journal.records())
 
 
 def test_a_refusal_as_too_long_is_repeated_with_less():

@@ -48,8 +48,10 @@ class Client(NamedTuple):
     """Files in its home directory."""
 
 
-def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
+def calling(tool: str, argument: str, *, has_ids: bool = True, **more: str) -> Callable[[], Script]:
     """Return a script with 30 calls of a tool for each question. Requests without the tool ask for a title.
+
+    `has_ids`: whether the calls have ids. The scripted model sends none that is the name.
 
     Once, if the tool `expand` is offered, the model looks at lines of an earlier log.
     """
@@ -67,7 +69,7 @@ def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
             number = next(numbers)
             if number % (COMMANDS + 1) == 0:
                 return say(f"Answer {number}: all is well.")
-            return call(f"call_{number}", tool, **{argument: shell(number)}, **more)
+            return call(f"call_{number}" if has_ids else tool, tool, **{argument: shell(number)}, **more)
 
         return reply
 
@@ -162,7 +164,7 @@ CLIENTS = {
     ),
     "gemini": Client(
         "gemini",
-        calling("run_shell_command", "command", description="Read a log"),
+        calling("run_shell_command", "command", has_ids=False, description="Read a log"),
         lambda is_resumed: ["-m", "gemini-2.5-pro", "--yolo", "-p", question(is_resumed)],
         {"GEMINI_API_KEY": "test", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
         lambda url: ([], {"GOOGLE_GEMINI_BASE_URL": url}),

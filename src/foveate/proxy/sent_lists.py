@@ -232,7 +232,7 @@ def match(sent: Sequence[Key], stored: Sequence[StoredKey], *, is_whole: bool, i
 def _common(places: Mapping[bytes, int], stored: Sequence[StoredKey], *, is_start: bool) -> list[int]:
     """Return the places of messages that show that the list belongs to the conversation."""
     found: list[int] = []
-    last_turn = next((number for number in range(len(stored) - 1, -1, -1) if not stored[number].key.is_reply), -1)
+    last_turn = _last_turn(places, stored)
     for number, row in enumerate(stored):
         before = stored[number - 1] if number else None
         if before is not None:
@@ -245,6 +245,22 @@ def _common(places: Mapping[bytes, int], stored: Sequence[StoredKey], *, is_star
         elif number == last_turn and row.key.is_result and row.key.key in places:
             found.append(places[row.key.key])
     return found
+
+
+def _last_turn(places: Mapping[bytes, int], stored: Sequence[StoredKey]) -> int:
+    """Return the number of the newest message that is no reply; -1 if there is none.
+
+    A result that the list lacks, behind a recorded reply, answers a call inside of an answer: no list has it.
+    """
+    for number in range(len(stored) - 1, -1, -1):
+        key = stored[number].key
+        if key.is_result and key.key not in places:
+            asked = next((row for row in reversed(stored[:number]) if not row.key.is_result), None)
+            if asked is not None and asked.is_recorded:
+                continue
+        if not key.is_reply:
+            return number
+    return -1
 
 
 def digest_of(texts: Sequence[bytes]) -> str:

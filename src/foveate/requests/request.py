@@ -76,7 +76,7 @@ class AnsweredCall(NamedTuple):
     """A request to the provider whose reply was recorded."""
 
     id: str
-    """The id of the reply."""
+    """The id of the reply; "" if only its usage was recorded."""
     reply: Message
     """The reply of the model, in the wire format."""
     view: View
@@ -259,11 +259,22 @@ class WireRequest:
         return id
 
     def _record_or_bill(self, reply: dict[str, Any]) -> None:
-        """Record a reply, or only its usage if another request moved on. Raises ConflictError then."""
+        """Record a reply, or only its usage if another request moved on. Raises ConflictError then.
+
+        If Gemini sends a call without an id, some clients give it one, as Gemini CLI does. So only the usage of such a
+        reply is recorded: the next list brings the reply with the ids that its results have.
+        """
+        message, usage = self.chat.format.parse_reply(reply)
+        lacks_ids = self._api.format == "gemini" and any(call.call_id == call.name for call in message.calls)
+        if lacks_ids and not any(self.chat.answers(call.name) for call in message.calls):
+            self.chat.bill(self.view.turn, usage)
+            self.chat._session.state.limits.answered()
+            self._answered.append(AnsweredCall("", message, self.view, self.tokens_history, usage))
+            return
         try:
             self._record(reply)
         except ConflictError:
-            self.chat.bill(self.view.turn, self.chat.format.parse_reply(reply)[1])
+            self.chat.bill(self.view.turn, usage)
             raise
         with self.chat._session.lock:
             self.chat._session.exchange.after_reply()
