@@ -481,6 +481,18 @@ def test_gemini_offers_expand_beside_the_functions_of_the_client():
         assert json.loads(again.content) == sent  # Once.
 
 
+@pytest.mark.parametrize("parts", [None, {"text": "Be brief."}, [{"text": "Be brief."}]], ids=["null", "one", "list"])
+@pytest.mark.parametrize("is_null", [False, True])
+def test_gemini_takes_one_part_and_null_as_a_system_prompt(parts: Any, is_null: bool):
+    """Google reads one value as a list with it, as examples of its documentation have it, and null as no field."""
+    chat = opened("gemini", window=50_000, expand=None)
+    fields = {"contents": [text_item("gemini", "user", "Hi.")], "tools": TOOLS["gemini"]}
+    fields["system_instruction"] = None if is_null else {"parts": parts}
+    sent = json.loads(WireRequest(chat, api_named("gemini"), spaced(fields)).content)["system_instruction"]
+    own = [] if is_null or parts is None else [{"text": "Be brief."}]
+    assert sent == {"parts": [*own, {"text": EXPAND_INSTRUCTION}]}
+
+
 def test_gemini_gets_no_function_beside_tools_of_google_alone():
     chat = opened("gemini", window=50_000, expand=None)
     content = spaced({"tools": [{"googleSearch": {}}], "contents": [text_item("gemini", "user", "Hi.")]})

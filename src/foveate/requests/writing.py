@@ -254,8 +254,17 @@ def _with_instruction_part(raw: bytes | None) -> bytes:
     """Return a system prompt of Gemini's with the instruction of `expand` at its end, once."""
     if raw is not None and _INSTRUCTION in bytes(raw):
         return raw
-    fields = dict[str, bytes](_FIELDS.decode(raw or b"{}"))
-    return _object({**fields, "parts": _with_item(fields.get("parts"), b'{"text":' + _INSTRUCTION + b"}")})
+    fields = dict[str, bytes](_FIELDS.decode(_set(raw) or b"{}"))
+    parts = _set(fields.get("parts"))
+    if parts is not None and parts.startswith(b"{"):  # Google takes one value in the place of a list with it.
+        parts = b"[" + parts + b"]"
+    return _object({**fields, "parts": _with_item(parts, b'{"text":' + _INSTRUCTION + b"}")})
+
+
+def _set(raw: msgspec.Raw | bytes | None) -> bytes | None:
+    """Return the bytes of a value; None for null, which is the same as a missing field for Google."""
+    value = b"null" if raw is None else bytes(raw).strip()
+    return None if value == b"null" else value
 
 
 def _with_instruction(raw: bytes | None) -> bytes:
