@@ -20,6 +20,7 @@ from foveate.requests import events as stream_events
 from foveate.requests.events import EventSplitter, StreamEvent, write_event
 from foveate.requests.request import MAX_EXPANSIONS, NotContinued, WireRequest
 from foveate.requests.splice_anthropic import AnthropicSplice
+from foveate.requests.splice_gemini import GeminiSplice
 from foveate.requests.splice_responses import ResponsesSplice
 from foveate.stores.memory import MemoryStore
 from foveate.testing import say
@@ -137,8 +138,26 @@ def test_blocks_of_a_server_that_begins_at_one_get_their_numbers():
     assert [event.data for event in shown] == [{**data, "index": 0} for data in sent]
 
 
+def test_usage_behind_the_end_of_a_changed_stream_is_counted_once():
+    """Gemini may send the usage in an event of its own, behind the reason of the end."""
+    splice = GeminiSplice("expand".__eq__)
+    calls = [{"functionCall": {"name": name, "args": {}}} for name in ("expand", "read")]
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 7, "totalTokenCount": 17}
+    sent: list[dict[str, Any]] = [
+        {"candidates": [{"content": {"role": "model", "parts": calls}}]},
+        {"candidates": [{"finishReason": "STOP"}]},
+        {"usageMetadata": usage},
+    ]
+    shown = [event for data in sent for event in EventSplitter().feed(splice.add(_event_of(data)))]
+    assert [event.data for event in shown] == [
+        {"candidates": [{"content": {"role": "model", "parts": calls[1:]}}]},
+        {"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP"}]},
+        {"usageMetadata": usage},
+    ]
+
+
 def _event_of(data: dict[str, Any]) -> StreamEvent:
-    (event,) = EventSplitter().feed(write_event(data, data["type"]))
+    (event,) = EventSplitter().feed(write_event(data, data.get("type", "")))
     return event
 
 

@@ -72,8 +72,8 @@ class GeminiSplice:
             if self.asks_only_us:  # It waits for the next response.
                 self._end = {**shown, _CANDIDATES: [{**candidate, "content": {**content, "parts": []}}]}
                 del shown[_CANDIDATES][0]["finishReason"]
-            else:
-                shown[_USAGE] = self._all_usage()
+            elif usage := self._all_usage():  # Otherwise an event behind this one has it.
+                shown[_USAGE] = usage
         return write_event(shown) if parts or "finishReason" in shown[_CANDIDATES][0] else b""
 
     def _shown_parts(self, candidate: dict[str, Any]) -> list[Any]:
