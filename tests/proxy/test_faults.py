@@ -226,8 +226,11 @@ def test_a_strict_proxy_refuses_what_it_cannot_show(path: str, shape: dict[str, 
     assert (status, refusal, provider.received) == (502, shape, [])
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1/messages", "/v1/projects/p/locations/l/publishers/anthropic/models/{}:rawPredict"]
+)
 @pytest.mark.parametrize(("model", "is_changed"), [("claude-opus-5-5", True), ("claude-haiku-4-5", False)])
-def test_an_unchanged_request_asks_to_drop_bound_thinking(monkeypatch, model: str, is_changed: bool):
+def test_an_unchanged_request_asks_to_drop_bound_thinking(monkeypatch, model: str, is_changed: bool, path: str):
     """Requests before it may have been shorter, and thinking is then bound to another prefix."""
 
     def fail(*arguments: Any, **options: Any) -> Any:
@@ -237,9 +240,11 @@ def test_an_unchanged_request_asks_to_drop_bound_thinking(monkeypatch, model: st
     thinking = {"type": "thinking", "thinking": "Hm \u00e9 1.0", "signature": "abc"}
     messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": [thinking]}]
     request = {"model": model, "messages": messages, "thinking": {"type": "adaptive", "display": "omitted"}, "x": 1.0}
+    if "{}" in path:  # The path names the model.
+        del request["model"]
     raw = json.dumps(request).encode()
     with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
-        ask(proxy.port, post("/v1/messages", raw, "anthropic-beta: mine-1"))
+        ask(proxy.port, post(path.format(model), raw, "anthropic-beta: mine-1"))
     sent = provider.received[0]
     if not is_changed:
         assert (sent.body, sent.headers["anthropic-beta"]) == (raw, "mine-1")

@@ -306,12 +306,12 @@ def unchanged(client: ClientRequest, api: Api, raw: bytes) -> tuple[bytes, list[
     if api.format != "anthropic" or b'"signature"' not in raw:
         return raw, []
     try:
-        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        model = msgspec.json.decode(fields["model"], type=str)
-        if not profile_for("anthropic", model).binds_reasoning:
+        body = RequestBody(api, raw)
+        if not profile_for("anthropic", body.model).binds_reasoning:
             return raw, []
+        fields = body.fields
         thinking = msgspec.json.decode(fields.get("thinking", b"{}"), type=dict[str, Any])
-    except (msgspec.MsgspecError, KeyError, RecursionError):
+    except (ValueError, RecursionError):
         return raw, []
     options = Needs((), DROP_STALE_REASONING.options).added_to({"thinking": thinking})
     fields["thinking"] = msgspec.Raw(msgspec.json.encode(options["thinking"]))
