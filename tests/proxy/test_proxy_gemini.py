@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
 pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
 
-from servers import RawProvider, RunningProxy, numbers, running_proxy
+from servers import RawProvider, RunningProxy, ask, numbers, running_proxy, split
 from waiting import until
 
 import foveate
@@ -20,6 +22,7 @@ from foveate import Message, ToolCall
 from foveate.core.edits import CALLER
 from foveate.formats import gather
 from foveate.open import open_store
+from foveate.proxy.records import write_log
 from foveate.testing import Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 
@@ -215,8 +218,11 @@ def test_each_api_has_its_provider():
         for path in (path_of("generateContent"), "/upload/v1beta/files", "/v1beta/openai/chat/completions"):
             post(proxy, path, b"{}", **{"x-goog-api-key": ""})
         post(proxy, "/v1/models", b"{}")  # With a key of Google's.
+        vertex = "/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:generateContent"
+        for path in ("/v1/models/gemini-2.5-pro:countTokens", "/v1/models?pageSize=9&key=secret-key-2", vertex):
+            post(proxy, path, b"{}", **{"x-goog-api-key": ""})
         post(proxy, "/v1/chat/completions", b"{}", **{"x-goog-api-key": ""})
-    assert [len(provider.received) for provider in (google, others)] == [4, 1]
+    assert [len(provider.received) for provider in (google, others)] == [7, 1]
 
 
 def test_errors_of_the_proxy_have_the_form_of_the_api():
@@ -268,3 +274,35 @@ def test_a_key_in_the_query_is_neither_logged_nor_shown(caplog: pytest.LogCaptur
     shown = "".join(f"{record.getMessage()} {record.__dict__.get('facts')}" for record in caplog.records)
     assert "generateContent" in shown
     assert "key-2" not in shown
+
+
+def test_a_key_in_the_query_is_that_of_an_owner():
+    """Another one with the same session gets another conversation."""
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hello."}]}], "tools": TOOLS}
+    own = {"x-goog-api-key": "", "x-foveate-conversation": "mine"}
+    script = [say("Hi.")] * 4
+    with StubServer(ScriptedModel(script, "gemini")) as server, running_proxy(server.url) as proxy:
+        queries = ("key=secret-key-2", "key=secret-key-2", "key=secret-key-3", "alt=json&key=secret-key-2")
+        names = [
+            post(proxy, f"{path_of('generateContent')}?{query}", body, **own)[1]["x-foveate-conversation"]
+            for query in queries
+        ]
+        assert {"x-goog-api-key": ""}.items() <= server.received[0].headers.items()
+    assert [names.index(name) for name in names] == [0, 0, 2, 0]
+    assert "secret-key" not in "".join(names)
+
+
+def test_the_log_of_web_sockets_has_no_query(monkeypatch: pytest.MonkeyPatch):
+    for name in ("foveate", "uvicorn", "uvicorn.access"):
+        logger = logging.getLogger(name)
+        monkeypatch.setattr(logger, "handlers", [])
+        for field in ("level", "propagate", "disabled"):
+            monkeypatch.setattr(logger, field, getattr(logger, field))
+    log = io.StringIO()
+    write_log(log, is_json=False)
+    request = b"GET /ws/live?key=secret-key-2 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
+    request += b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    with RawProvider(b"") as provider, running_proxy(provider.url) as proxy:
+        assert split(ask(proxy.port, request))[0] == 426
+    assert 'WebSocket /ws/live\\" 426' in log.getvalue()
+    assert "secret-key-2" not in log.getvalue()

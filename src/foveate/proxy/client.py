@@ -45,7 +45,9 @@ class ClientRequest:
         self.headers: list[Header] = scope["headers"]
         """Names are in lower case, in the order of the client."""
         self.values: dict[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
-        """Values of the headers by names."""
+        """Values of the headers by names. A key in the query, as Google takes it, counts as the header with a key."""
+        if key := next((pair[4:] for pair in self.query.split("&") if pair.startswith("key=")), ""):
+            self.values["x-goog-api-key"] = self.values.get("x-goog-api-key") or key
         self.status = 0
         """Status of the answer; 0 before it begins."""
         self._receive, self._send, self._max_seconds = receive, send, max_seconds

@@ -153,11 +153,18 @@ def _quoted(text: str) -> str:
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
+def _is_shown(record: logging.LogRecord) -> bool:
+    """Return whether to log a record, and take the query off its path: Google takes a key in it."""
+    if "WebSocket" in str(record.msg) and isinstance(record.args, tuple):
+        record.args = tuple(arg.partition("?")[0] if isinstance(arg, str) else arg for arg in record.args)
+    return "without completing" not in str(record.msg)  # Answers that were cut or refused.
+
+
 def write_log(stream: TextIO | None = None, *, is_json: bool) -> None:
     """Write the log of this process to a stream, by default to standard error. `is_json`: an object a line."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(is_json))
-    handler.addFilter(lambda record: "without completing" not in str(record.msg))  # Answers that were cut or refused.
+    handler.addFilter(_is_shown)
     for name in ("foveate", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]

@@ -80,6 +80,7 @@ class Upstream:
         if "anthropic-version" in client.values or client.path.endswith("/v1/messages"):
             return self._settings.anthropic
         is_google = bool(client.values.get("x-goog-api-key")) or client.path.startswith(_OF_GOOGLE)
+        is_google |= client.method == "POST" and ":" in client.path.rpartition("/")[2]  # `models/NAME:METHOD`
         return self._settings.gemini if is_google else self._settings.openai
 
     @asynccontextmanager
