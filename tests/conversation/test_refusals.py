@@ -48,6 +48,13 @@ def with_open_call(provider: str) -> Conversation:
         (400, "prompt is too long for claude-sonnet-4-20250514: 45,123 tokens > 20,000 maximum", 20_000, 2_000),
         (429, "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.", 30_000, 3_000),
         (400, "The input token count (45000) exceeds the maximum number of tokens allowed (30000).", 30_000, 3_000),
+        (  # Gemini on Vertex AI
+            400,
+            "Unable to submit request because the input token count is 45000 but model only supports up to 30000. "
+            "Reduce the input token count and try again.",
+            30_000,
+            3_000,
+        ),
         (
             400,
             "This model's maximum prompt length is 30000 but the request contains 45000 tokens.",
@@ -110,6 +117,15 @@ def test_limit_is_learned_from_the_providers_error(status, text, window, reserve
     chat.retry_smaller(Said(status, text))
     assert (chat.budget.window, chat.budget.reserve) == (window, reserve)
     assert chat.view.tokens * chat.budget.scale <= window - reserve
+
+
+def test_a_body_of_too_many_bytes_is_made_smaller():
+    """Gemini refuses a long body with the status 400."""
+    chat = with_open_call("gemini")
+    before = chat.view.bytes
+    chat.retry_smaller(Said(400, "Request payload size exceeds the limit: 20971520 bytes."))
+    assert chat.view.bytes < 0.8 * before
+    assert chat.budget.window == 1_000_000
 
 
 @pytest.mark.parametrize(

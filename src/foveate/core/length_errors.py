@@ -8,7 +8,8 @@ __all__ = ["is_too_long"]
 
 _TOO_LONG = re.compile(
     r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
-    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed|tokens.{0,30}must be <=",
+    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed|tokens.{0,30}must be <="
+    r"|token count.{0,30}only supports|payload size exceeds",
     re.IGNORECASE,
 )
 _NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)
