@@ -138,6 +138,30 @@ def test_blocks_of_a_server_that_begins_at_one_get_their_numbers():
     assert [event.data for event in shown] == [{**data, "index": 0} for data in sent]
 
 
+@pytest.mark.parametrize("size", [1, 10**6])
+@pytest.mark.parametrize("beginning", [b"", b'data: {"candidates": [{"content": {"parts": [{"text": "Well"}]}}]}\n\n'])
+def test_an_error_that_is_no_event_passes(beginning: bytes, size: int):
+    """Google ends a stream that fails so, and its SDKs look for it. A part of it does not pass, as that of an event."""
+    error = b'{\n  "error": {\n    "code": 503,\n    "message": "Overloaded.",\n    "status": "UNAVAILABLE"\n  }\n}\n'
+    for end in (error, error[:40]):
+        request = begun("gemini", say("Well.")).request(stream=True)
+        sent = beginning + end
+        shown = b"".join(request.feed(sent[at : at + size]) for at in range(0, len(sent), size)) + request.ended()
+        assert shown == (sent if end == error else beginning)
+        assert request.follow_up is None
+        assert not request.is_complete
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_stream_that_is_cut_in_its_last_blank_line_keeps_every_byte(format: str):
+    """Google's SDK for JavaScript takes an event for cut if the last byte of the blank line is missing."""
+    client = begun(format, say("Well."))
+    request = client.request(stream=True)
+    response = client.model.answer(json.loads(request.content)).response
+    sent = b"".join(events(response, usage=True)).replace(b"\n", b"\r\n")
+    assert b"".join([request.feed(sent[:-1]), request.feed(sent[-1:]), request.ended()]) == sent
+
+
 def test_usage_behind_the_end_of_a_changed_stream_is_counted_once():
     """Gemini may send the usage in an event of its own, behind the reason of the end."""
     splice = GeminiSplice("expand".__eq__)

@@ -68,12 +68,15 @@ class EventSplitter:
     def rest(self) -> StreamEvent | None:
         """Return the event that the stream ended in, and forget it. Some servers leave out the last blank line.
 
-        None if there is none, or if it was cut: clients drop such an event.
+        None if there is none, or if it was cut: clients drop such an event. Google ends a stream that fails with an
+        error in JSON, which is in no event. It counts as the data of one.
         """
-        event = _event(bytes(self._rest))
+        raw = bytes(self._rest)
+        event = StreamEvent(raw, "", raw) if raw.lstrip().startswith(b"{") else _event(raw)
         self._rest.clear()
         self._looked = 0
-        return event if event.data is not None or event.is_done else None
+        is_whole = event.data is not None or event.is_done or raw == b"\n"  # The last byte of a blank line `\r\n`.
+        return event if is_whole else None
 
 
 class Beginning:
