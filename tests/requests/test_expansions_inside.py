@@ -398,7 +398,7 @@ def test_an_error_of_a_follow_up_ends_the_stream(format: str):
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     for content in (json.dumps(error).encode(), b"<html>", b""):
         event = request.failure(529, content)
-        data = json.loads(event.split(b"data: ", 1)[1])
+        data = json.loads(event if format == "gemini" else event.split(b"data: ", 1)[1])
         assert data.get("error") or data["message"]
         assert event.endswith(b"\n\n")
     assert b"message_stop" not in out

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from .answer import IsOurs
 from .events import StreamEvent, write_event
 from .usage import continued
@@ -103,8 +105,8 @@ class GeminiSplice:
         return write_event({**self._end, _USAGE: self._all_usage()})
 
     def failure(self, error: dict[str, Any]) -> bytes:
-        """See `Splice`."""
-        return write_event({"error": {"code": 500, "status": "INTERNAL", **error["error"]}})
+        """See `Splice`. It is JSON in no event, as Google sends it: its SDK for JavaScript sees no other error."""
+        return msgspec.json.encode({"error": {"code": 500, "status": "INTERNAL", **error["error"]}}) + b"\n\n"
 
     # ---------------------------------------------------------------------------------------------------- whole answers
 
