@@ -196,7 +196,8 @@ class RequestBody:
     @property
     def system_key(self) -> str:
         """The key of the system prompt; "" if it stands among the messages. Google takes two spellings."""
-        return _OTHER_SPELLING if _OTHER_SPELLING in self.fields else self._api.system
+        is_other = self._api.format == "gemini" and _OTHER_SPELLING in self.fields
+        return _OTHER_SPELLING if is_other else self._api.system
 
     @property
     def model(self) -> str:

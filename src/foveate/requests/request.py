@@ -259,25 +259,31 @@ class WireRequest:
         return id
 
     def _record_or_bill(self, reply: dict[str, Any]) -> None:
-        """Record a reply, or only its usage if another request moved on. Raises ConflictError then.
-
-        If Gemini sends a call without an id, some clients give it one, as Gemini CLI does. So only the usage of such a
-        reply is recorded: the next list brings the reply with the ids that its results have.
-        """
-        message, usage = self.chat.format.parse_reply(reply)
-        lacks_ids = self._api.format == "gemini" and any(call.call_id == call.name for call in message.calls)
-        if lacks_ids and not any(self.chat.answers(call.name) for call in message.calls):
-            self.chat.bill(self.view.turn, usage)
-            self.chat._session.state.limits.answered()
-            self._answered.append(AnsweredCall("", message, self.view, self.tokens_history, usage))
+        """Record a reply, or only its usage if another request moved on. Raises ConflictError then."""
+        if self._api.format == "gemini" and self._bill_alone(reply):
             return
         try:
             self._record(reply)
         except ConflictError:
-            self.chat.bill(self.view.turn, usage)
+            self.chat.bill(self.view.turn, self.chat.format.parse_reply(reply)[1])
             raise
         with self.chat._session.lock:
             self.chat._session.exchange.after_reply()
+
+    def _bill_alone(self, reply: dict[str, Any]) -> bool:
+        """Record only the usage of a reply of Gemini with a call that has no id; return False for any other reply.
+
+        Some clients give such a call an id, as Gemini CLI does, and its result has the same. So the next list brings
+        the reply.
+        """
+        message, usage = self.chat.format.parse_reply(reply)
+        lacks_ids = any(call.call_id == call.name for call in message.calls)
+        if not lacks_ids or any(self.chat.answers(call.name) for call in message.calls):
+            return False
+        self.chat.bill(self.view.turn, usage)
+        self.chat._session.state.limits.answered()
+        self._answered.append(AnsweredCall("", message, self.view, self.tokens_history, usage))
+        return True
 
     def _expand(self, reply: dict[str, Any]) -> bool:
         """Record a reply that only asks to expand something. Return whether a follow-up is prepared."""
