@@ -18,9 +18,7 @@ __all__ = ["Answer", "ask", "served"]
 @contextmanager
 def served(app: Any) -> Iterator[str]:
     """Serve an application on a free port of this computer during the block. Yields its URL without a slash."""
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_level="warning", lifespan="on", timeout_graceful_shutdown=1
-    )
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="on", timeout_graceful_shutdown=1)
     server = WebServer(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -293,11 +293,12 @@ def test_a_key_in_the_query_is_that_of_an_owner():
 
 
 def test_the_log_of_web_sockets_has_no_query(monkeypatch: pytest.MonkeyPatch):
-    for name in ("foveate", "uvicorn", "uvicorn.access"):
+    for name in ("foveate", "uvicorn", "uvicorn.access", "uvicorn.error"):
         logger = logging.getLogger(name)
         monkeypatch.setattr(logger, "handlers", [])
         for field in ("level", "propagate", "disabled"):
             monkeypatch.setattr(logger, field, getattr(logger, field))
+    logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)  # Other servers of this process may have set one.
     log = io.StringIO()
     write_log(log, is_json=False)
     request = b"GET /ws/live?key=secret-key-2 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
