@@ -158,6 +158,7 @@ def drawn() -> list[Sample]:
     return [*samples(SHAPES, range(1, 4)), *samples(HELD_OUT, range(1, 4)), *samples(BLIND, range(1, 4))]
 
 
+@pytest.mark.slow
 def test_every_fact_is_kept_by_its_own_conversation(drawn: list[Sample]):
     """Otherwise a shape could not survive, and its tokens would be wrong."""
     for sample in drawn:

@@ -73,6 +73,7 @@ def test_links_of_a_page_lead_to_files_and_headings(path: Path):
     assert dead == []
 
 
+@pytest.mark.slow
 def test_public_names_and_fields_have_docstrings():
     pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
     api = importlib.import_module("api")

@@ -117,6 +117,7 @@ def nest(home: Path) -> Iterator[Callable[[str, int], None]]:
     subprocess.run(["rm", "-rf", str(home)], check=True)
 
 
+@pytest.mark.slow
 def test_a_deeply_nested_folder_raises_no_recursion_error(home: Path, nest: Callable[[str, int], None]):
     nest("d", 1200)
     answer = answering((*files(home), *search(home)))
@@ -305,6 +306,7 @@ def test_search_files_shows_file_line_and_text(home: Path):
     )
 
 
+@pytest.mark.slow
 def test_search_files_is_limited_and_stops_endless_patterns(home: Path):
     (home / "big.log").write_text("line " * 100 + "\n" + "line\n" * 200 + "x" * 5_000)
     answer = answering(search(home))

@@ -65,6 +65,7 @@ def test_archive_stays_the_same_through_sqlite_and_memory(actions: list[tuple[in
         around(actions, lambda: SqliteStore(Path(folder) / "a.db", synchronous="normal"), MemoryStore)
 
 
+@pytest.mark.slow
 def test_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
     from postgres_schemas import emptied
 

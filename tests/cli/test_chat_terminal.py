@@ -19,6 +19,8 @@ from waiting import until
 import foveate
 from foveate.cli.chat.line_editor import LineEditor
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("prompt_toolkit", reason="the extra `cli` is not installed in full")
 pty = pytest.importorskip("pty", reason="pseudo-terminals are there on Linux and macOS")
 
@@ -153,7 +155,6 @@ def test_chat_works_at_a_terminal(session, tmp_path):
         assert len(talk) == 8
 
 
-@pytest.mark.slow
 def test_pasted_text_of_many_lines_is_one_message(session, tmp_path):
     """Without bracketed paste, each line was sent and billed alone."""
     session.until("\n> ")
@@ -218,7 +219,6 @@ def test_line_editor_names_its_missing_extra(monkeypatch):
         LineEditor()
 
 
-@pytest.mark.slow
 def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
     session.until("\n> ")
     session.type("count to 2000\n")  # More than a terminal holds that nobody reads: it does not end before.
@@ -267,7 +267,6 @@ def test_ctrl_c_and_resume_agree_with_the_screen(session, tmp_path):
         assert [run.state for run in talk.journal.runs()] == ["done"]
 
 
-@pytest.mark.slow
 def test_ctrl_c_during_a_command_keeps_the_chat_usable(session, tmp_path):
     session.until("\n> ")
     session.type("run touch begun; sleep 600; touch ended\n")
@@ -311,7 +310,6 @@ def has_ended(pid: int) -> bool:
     return not state or state.startswith("Z")
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_a_script_and_keeps_the_chat_usable(env, tmp_path):
     process = subprocess.Popen(
         command("--tools", "shell", "--yes"),
@@ -349,7 +347,6 @@ def test_piped_output_wraps_at_words_in_columns(env, tmp_path):
     assert "\n  assistant 26 | " in narrow
 
 
-@pytest.mark.slow
 def test_invalid_utf8_does_not_end_a_chat(env, tmp_path):
     done = subprocess.run(
         command(), input=b"hello \xff\xfe\n/nope \x1b[31m\n", capture_output=True, env=env, cwd=tmp_path, timeout=120

@@ -95,6 +95,7 @@ def test_replay_prints_one_json_object_for_each_result(run, recording, tmp_path)
     assert all((row["illegal_views"], row["lost_messages"]) == (0, 0) for row in rows)
 
 
+@pytest.mark.slow
 def test_replay_uses_several_processes(run, recording, tmp_path):
     other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
     one = run("replay", recording, other, "--json", "--jobs", 1)

@@ -208,6 +208,7 @@ except RuntimeError as error:
 """
 
 
+@pytest.mark.slow
 def test_python_ends_while_an_operation_waits_for_a_stopped_loop():
     """The thread of the operation waited for a loop that was stopped, such as by Ctrl-C, and never closed."""
     child = subprocess.run([sys.executable, "-c", STOPPED_LOOP], capture_output=True, text=True, timeout=120)

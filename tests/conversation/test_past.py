@@ -138,6 +138,7 @@ def test_looks_at_many_calls_cost_a_part_of_a_fold_each():
     assert later < first / 2  # A tenth on a computer of its own.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_erased_messages_still_count_as_sent(policy):
     """Otherwise erasing, or an age, looks like a saving of the policy. Sizes of erased summaries are estimates."""

@@ -219,6 +219,7 @@ def small(window: int) -> Conversation:
     return chat
 
 
+@pytest.mark.slow
 def test_a_guessed_window_grows_again_after_the_server_was_busy():
     """It stayed small until the conversation was closed."""
     chat = small(30_000)
@@ -228,6 +229,7 @@ def test_a_guessed_window_grows_again_after_the_server_was_busy():
     assert windows[-1] == 30_000
 
 
+@pytest.mark.slow
 def test_a_guessed_window_stays_near_the_limit_of_the_server():
     """Each larger guess that fails makes the next one rarer, and no call fails for good."""
     chat = small(30_000)

@@ -6,6 +6,8 @@ import gc
 import tracemalloc
 from weakref import WeakSet
 
+import pytest
+
 from foveate.core.caches import cached_by_text, clear_caches
 from foveate.policies import fold_text
 from foveate.policies.names import names_of
@@ -54,6 +56,7 @@ def test_results_are_held_in_the_order_of_their_use():
     assert calls[-2:] == ["b", "b"]
 
 
+@pytest.mark.slow
 def test_names_of_long_results_take_little_memory():
     """A string for each name takes nine times the memory of the text."""
     clear_caches()

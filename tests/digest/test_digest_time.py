@@ -55,6 +55,7 @@ def test_ten_million_characters_take_bounded_time(what):
     assert short.text.startswith(f"[{short.description.kind}, ")
 
 
+@pytest.mark.slow
 def test_ten_million_characters_of_distinct_words_take_bounded_time():
     text = "\n".join([f"w{number:x}_Q" for number in range(SIZE // 9)])
     before = time.process_time()

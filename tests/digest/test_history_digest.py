@@ -304,6 +304,7 @@ def test_a_digest_fits_its_room_and_is_always_the_same(said: list[Message], room
     assert digest_messages(said, room) == text
 
 
+@pytest.mark.slow
 def test_the_time_grows_with_the_length_alone():
     for hostile in ("Never x. ", ". ", "a: b\n", "not ", "“", "- a\n", "a.b-c_", "E   "):
         costs = []
@@ -335,6 +336,7 @@ def long_history(count: int) -> list[Message]:
     return [(user if n % 200 else assistant)(" ".join(said[n : n + 10])) for n in range(0, count, 10)]
 
 
+@pytest.mark.slow
 def test_a_rule_survives_ten_thousand_sentences_wherever_it_stands():
     """F21. Light sentences of a long history are left out before they are read."""
     history = long_history(10_000)

@@ -304,6 +304,7 @@ def test_a_server_needs_names_or_all_and_not_both(store: str):
 # ------------------------------------------------------------------------------------------------------- transports
 
 
+@pytest.mark.slow
 def test_the_command_serves_standard_input_and_output(store: str):
     parameters = sdk.StdioServerParameters(
         command=sys.executable, args=["-m", "foveate", "mcp", "ours", "--store", store], env=dict(os.environ)
@@ -323,6 +324,7 @@ INITIALIZE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signal to one process")
 def test_ctrl_c_ends_the_server_although_its_input_stays_open(store: str):
     command = [sys.executable, "-m", "foveate", "mcp", "ours", "--store", store]
@@ -338,6 +340,7 @@ def test_ctrl_c_ends_the_server_although_its_input_stays_open(store: str):
             server.kill()
 
 
+@pytest.mark.slow
 def test_the_command_serves_http_to_clients_with_the_token(store: str):
     httpx = pytest.importorskip("httpx2", reason="httpx2 is not installed")
     from mcp.client.streamable_http import streamable_http_client

@@ -56,6 +56,7 @@ def test_a_client_runs_behind_its_proxy_and_gives_its_exit_code(environment: dic
     assert "/v1/messages" in (tmp_path / "data" / "foveate" / "proxy.log").read_text()
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_for_the_client(environment: dict[str, str]):
     with StubServer(ScriptedModel(["Hello."], "anthropic")) as stub:
         command = [

@@ -31,6 +31,8 @@ from foveate.errors import StoreError
 from foveate.stores.postgres import PostgresStore
 from foveate.testing.rows import chain
 
+pytestmark = pytest.mark.slow
+
 
 def without_pause(attempt: int) -> None:
     """Replace the pause before the next attempt."""
@@ -47,7 +49,6 @@ def server(postgres: Any) -> Iterator[Any]:
 # --------------------------------------------------------------------------------------------------- crashes under load
 
 
-@pytest.mark.slow
 def test_stopped_and_killed_server_loses_and_doubles_nothing(server: Any) -> None:
     """Four processes, three in one conversation, all compacting; they continue without opening it again."""
     url = server.url() + "?wait=60"
@@ -109,7 +110,6 @@ def test_backend_terminated_at_some_statement_is_replaced(postgres_url: str) -> 
     check_every_end(postgres_url, step=71, first=7)
 
 
-@pytest.mark.slow
 def test_backend_terminated_at_any_statement_is_replaced(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     assert (
@@ -198,7 +198,6 @@ def test_server_hanging_at_commit_gives_one_copy_after_a_retry(
         assert ([row.id for row in chat.history()], chat.journal.verify()) == ([tip, *second], [])
 
 
-@pytest.mark.slow
 def test_server_that_never_answers_is_reported(server: Any) -> None:
     with PostgresStore(server.url()) as store:
         head = store.open("acme", "one")

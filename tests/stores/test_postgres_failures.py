@@ -29,6 +29,8 @@ from foveate.stores.postgres import PostgresStore
 from foveate.testing.faults import Countdown
 from foveate.testing.rows import chain, record_after
 
+pytestmark = pytest.mark.slow
+
 
 def without_pause(attempt: int) -> None:
     """Replace the pause before the next attempt."""
@@ -102,7 +104,6 @@ def test_any_failed_statement_leaves_nothing_half_written(postgres_url: str, aft
     check_every_statement(postgres_url, after, step=17)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("after", "step"), [(False, 1), (True, 3)], ids=["before", "after"])
 def test_cut_at_every_single_statement(postgres_url: str, after: bool, step: int) -> None:
     """F30. SQLite does it at every statement in both ways."""
@@ -141,7 +142,6 @@ def check_every_cut(url: str, step: int) -> None:
     assert (done, n > 50, told > 0) == (len(along) - 1, True, True)
 
 
-@pytest.mark.slow
 def test_cut_connection_leaves_nothing_half_written(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     check_every_cut(postgres_url, step=3)
@@ -359,7 +359,6 @@ def own_server(tmp_path_factory: pytest.TempPathFactory, postgres: Any) -> Any:
     return type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
 
 
-@pytest.mark.slow
 def test_acknowledged_data_survives_crash_and_restart(tmp_path_factory: pytest.TempPathFactory, postgres: Any) -> None:
     server = own_server(tmp_path_factory, postgres)
     with PostgresStore(server.url() + "?wait=60") as store:

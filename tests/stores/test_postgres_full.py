@@ -21,6 +21,8 @@ from postgres_schemas import execute
 from foveate import open_conversation
 from foveate.errors import StoreError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small_disk(postgres: Any) -> Iterator[tuple[str, Callable[[str], None]]]:

@@ -15,6 +15,8 @@ import psycopg_pool.pool
 from foveate import assistant, open_conversation
 from foveate.stores.postgres import PostgresStore
 
+pytestmark = pytest.mark.slow
+
 _READ, _WRITE = 1, 2
 """psycopg's events: the socket may be read, or written."""
 

@@ -24,6 +24,8 @@ from foveate.ports import Head
 from foveate.stores.postgres import PostgresStore
 from foveate.testing.rows import chain, record_after
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def wire(postgres: Any) -> Iterator[Wire]:
@@ -194,7 +196,6 @@ def test_cut_connection_loses_and_doubles_nothing(
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("do", OPERATIONS)
 def test_connection_that_is_cut_at_every_message(postgres: Any, postgres_url: str, wire: Wire, do: str) -> None:
     url = wire.url(postgres_url, postgres.port)
@@ -236,7 +237,6 @@ def test_silent_network_is_abandoned_and_reported(
     assert [message for message in errors if "has not answered for 0.6 s" in message] != []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize("do", ["append", "commit"])
 def test_silent_network_from_any_message_on(postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side) -> None:

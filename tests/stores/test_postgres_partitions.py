@@ -27,6 +27,8 @@ from foveate.stores.sql import SqlStore
 from foveate.stores.sql.migrate import TABLES, bring_up_to_date, migrations
 from foveate.testing.rows import chain
 
+pytestmark = pytest.mark.slow
+
 PART = re.compile(r"\b(\w+)_p(\d\d)\b")
 
 
@@ -109,7 +111,6 @@ def test_names_of_many_partitions_sort_as_their_numbers() -> None:
     assert [name_of("message", 7, parts) for parts in (8, 100, 101)] == ["message_p07", "message_p07", "message_p007"]
 
 
-@pytest.mark.slow
 def test_server_as_it_is_installed_has_room_for_the_most_partitions(postgres_url: str) -> None:
     with PostgresStore(f"{postgres_url}&partitions={PARTITIONS_MAX}") as store:
         head = store.open("acme", "one")

@@ -23,6 +23,8 @@ from foveate.open import grouped
 from foveate.stores.sql import SqlStore
 from foveate.testing.store_contract import DatabaseContract
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def shards(postgres: Any) -> str:
@@ -76,7 +78,6 @@ def talk(number: int, store: SqlStore) -> Conversation:
     return open_conversation(f"talk {number}", **grouped({"store": store, "tenant": "acme", "window": 10_000}))
 
 
-@pytest.mark.slow
 class TestStoreOnShards(DatabaseContract):
     @pytest.fixture(autouse=True)
     def empty(self, url: str) -> None:

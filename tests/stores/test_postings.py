@@ -70,6 +70,7 @@ def test_run_without_messages_is_the_run_of_the_others(messages, gone):
     assert run == gather(1, rest)
 
 
+@pytest.mark.slow
 def test_largest_run_is_packed():
     messages = [(position, {"every", *(["last"] if position == 65_535 else [])}) for position in range(1, 65_536)]
     run = PackedRun(1, pack_run(gather(1, messages)))

@@ -13,6 +13,8 @@ from step_child import output
 
 from foveate.stores.sqlite import SqliteStore
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
 
@@ -67,7 +69,6 @@ def test_killed_agent_loses_no_acknowledged_step(tmp_path: Path) -> None:
     check_killed(tmp_path / "chat.db", kills=3, seed=1)
 
 
-@pytest.mark.slow
 def test_repeatedly_killed_agent_loses_no_step(tmp_path: Path) -> None:
     """F30."""
     check_killed(tmp_path / "chat.db", kills=40, seed=2)

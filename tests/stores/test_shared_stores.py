@@ -152,6 +152,7 @@ def test_result_names_the_tool_that_another_writer_called_meanwhile(store: Any) 
     assert [row.stamp.turn for row in other.history()] == [0, 1, 1]
 
 
+@pytest.mark.slow
 def test_hundred_conversations_do_not_block_the_loop(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other threads wait for the database; the loop's thread never takes a connection."""
     from foveate.stores.postgres.pool import Connections

@@ -60,6 +60,7 @@ STEPS = pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.s
 """After one event in so many the power goes; in the thorough run, after every one."""
 
 
+@pytest.mark.slow
 @STEPS
 def test_power_cut_keeps_acknowledged_data_once(
     disk: Disk, along: list[dict[str, Any]], tmp_path: Path, step: int

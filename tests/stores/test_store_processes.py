@@ -19,6 +19,8 @@ from foveate.stores.sqlite import SqliteStore
 from foveate.stores.sqlite.file import SqliteFile
 from foveate.testing.rows import chain
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
 
@@ -66,7 +68,6 @@ def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path) -> None:
     check_killed_writers(tmp_path / "chat.db", kills=5, seed=1)
 
 
-@pytest.mark.slow
 def test_repeatedly_killed_writer_loses_nothing(tmp_path: Path) -> None:
     """F30."""
     check_killed_writers(tmp_path / "chat.db", kills=30, seed=2)

@@ -111,6 +111,7 @@ def test_the_focus_weighs_more_than_age():
     assert "thing_7 is" in told(*many, target=900, focus="thing_7 and its neighbours")
 
 
+@pytest.mark.slow
 def test_a_history_of_any_size_takes_bounded_time():
     names = "\n".join(f"src/mod_{n}/file_{n}.py: KEY_{n} = {n}" for n in range(10_000))
     begun = time.process_time()

@@ -76,6 +76,7 @@ def test_first_prompt_of_a_mechanism_is_linear(name: str):
     assert large < 3.4 * small
 
 
+@pytest.mark.slow
 def test_folds_copy_no_names_of_earlier_folds():
     """The names of a long history are many: a copy of them for each fold would make the first prompt quadratic."""
     sizes = []

@@ -14,6 +14,8 @@ from foveate import ToolCall, assistant, tool_result, user
 from foveate.core.caches import clear_caches
 from foveate.edits import Replace, Target
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 20
 SIZE = 50_000
 

@@ -33,6 +33,7 @@ def opened(url: str) -> Iterator[Any]:
         yield store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_open_conversations_hold_no_file_connection_or_thread(kind: str, tmp_path: Path, request: Any) -> None:
     url = f"sqlite:///{tmp_path}/chat.db" if kind == "sqlite" else request.getfixturevalue("postgres_url")
@@ -62,6 +63,7 @@ def count_files() -> int:
     return len(list(FILES.iterdir())) if FILES.is_dir() else 0
 
 
+@pytest.mark.slow
 def test_an_open_conversation_of_four_messages_takes_at_most_55_kb(tmp_path: Path) -> None:
     """Ten thousand of them fit into half a gigabyte."""
     with opened(f"sqlite:///{tmp_path}/chat.db") as store:

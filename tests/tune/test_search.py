@@ -56,6 +56,7 @@ def test_a_search_does_not_depend_on_what_another_one_tried(files):
     assert found_on(files[::2], trials, space) == alone
 
 
+@pytest.mark.slow
 def test_a_search_reads_its_own_recordings_alone(files):
     engine = CountingEngine()
     trials, space = new_trials(engine=engine)

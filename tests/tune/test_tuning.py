@@ -37,6 +37,7 @@ def tuned(corpus):
     return tune(corpus, policy="keep-last-5", window=32_000, prices=NO_CACHE, keep_readable=1.0, jobs=1)
 
 
+@pytest.mark.slow
 def test_tuning_finds_the_known_best_value(tuned):
     assert tuned.preset.readable < 0.9
     assert tuned.is_better
@@ -54,6 +55,7 @@ def test_the_cross_check_confirms_a_real_gain(tuned):
     assert math.isclose(check.gain, 1 - check.all_in / check.all_in_preset)
 
 
+@pytest.mark.slow
 def test_the_cheapest_settings_win_if_nothing_is_used_again(tmp_path):
     files = sessions(tmp_path, back=0)
     result = tune(files, policy="keep-last-5", window=32_000, prices=NO_CACHE, jobs=1)
@@ -61,6 +63,7 @@ def test_the_cheapest_settings_win_if_nothing_is_used_again(tmp_path):
     assert result.best.all_in == min(trial.all_in for trial in result.trials)
 
 
+@pytest.mark.slow
 def test_no_settings_cost_less_than_the_limit(tmp_path):
     """The steps of these sessions read several files at once, so `keep = 1` shortens results before they are seen."""
     files = [write_session(tmp_path / f"{n}.jsonl", n, back=0, steps=4, at_once=4) for n in range(4)]
@@ -68,6 +71,7 @@ def test_no_settings_cost_less_than_the_limit(tmp_path):
     assert result.limit == min(trial.all_in for trial in result.trials)
 
 
+@pytest.mark.slow
 def test_settings_that_fit_one_half_alone_are_not_recommended(tmp_path):
     """The split puts the largest and the smallest session into one half. Each half wants what the other half must not
     have: all results gone at once, or ten of them whole.
@@ -99,6 +103,7 @@ def test_the_written_preset_replays_to_the_same_figures(tuned, corpus, tmp_path)
     assert sum_rows(rows).recall_visible == tuned.best.row.recall_visible
 
 
+@pytest.mark.slow
 def test_a_preset_in_a_file_is_extended_by_its_path(corpus, tmp_path):
     base = tmp_path / "base" / "five.toml"
     base.parent.mkdir()

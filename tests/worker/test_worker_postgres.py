@@ -39,6 +39,8 @@ from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
 COMPACT = compact_on_overflow(ahead=0.5, framing="{summary}")

@@ -28,6 +28,8 @@ from foveate.ops.worker import worker as module
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("a", "b", "c", "d")
 SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
 
@@ -115,7 +117,6 @@ def is_registered(url: str) -> bool:
             return False
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", ["crash", "stop"])
 def test_jobs_go_on_after_the_server_went_away_in_the_middle_of_some(server: Any, end: str) -> None:
     url = server.url() + "?wait=30"
