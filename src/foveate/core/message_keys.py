@@ -20,6 +20,14 @@ __all__ = ["message_key"]
 
 _encode = msgspec.json.Encoder().encode
 _sorted_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def _without_null(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without the fields that are null: the SDK of a provider adds them, or leaves them out."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+_decode = json.JSONDecoder(object_hook=_without_null).decode
 _MARKS = frozenset({"cache_control", "cachePoint", "id", "status"})
 """Fields of a provider's block that say nothing: marks for its cache, and what it assigns."""
 
@@ -97,14 +105,9 @@ def _plain(text: str, marks: frozenset[str] = frozenset()) -> str:
     if text == "{}":
         return text
     try:
-        value = json.loads(text, object_hook=_without_null)
+        value = _decode(text)
     except (ValueError, RecursionError):
         return text
     if isinstance(value, dict):
         value = {key: value[key] for key in value if key not in marks}
     return _sorted_json(value)
-
-
-def _without_null(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return an object without the fields that are null: the SDK of a provider adds them, or leaves them out."""
-    return {key: value for key, value in fields.items() if value is not None}
