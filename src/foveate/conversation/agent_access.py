@@ -88,7 +88,7 @@ class AgentAccess:
     @property
     def answers_expand(self) -> bool:
         """Return whether the model is offered the tool `expand`, and the conversation answers its calls."""
-        return self.session.exchange.answers_expand
+        return self.session.offer.answers_expand
 
     def observe(self, observer: Observer) -> None:
         """Report to this observer from now on; only the newest one gets reports."""

@@ -25,7 +25,7 @@ from ..core.view import View
 from ..core.wire import plain_message
 from ..errors import BadInput, BadMessage, ConflictError, Refused, StoreError
 from ..expand.expander import Expander
-from ..expand.tool import NAMES, TOOL, offers_expand, own_names, with_instruction, with_tool
+from ..expand.tool import NAMES
 from ..policies.message_terms import Terms, questionable_terms
 from . import validate
 from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts
@@ -35,6 +35,7 @@ from .edit import Editor
 from .instrumentation import Reporter
 from .list_items import ReadMessage
 from .message_reader import MessageReader, check_results
+from .offer import Offer
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .replies import Replies
@@ -66,21 +67,19 @@ class Exchange:
         editor: Editor,
         planner: Planner,
         reporter: Reporter,
+        offer: Offer,
         caller: Caller,
         plugins: Sequence[Plugin],
     ) -> None:
         self._state, self._appender, self._planner, self._reporter = state, appender, planner, reporter
+        self._offer = offer
         self._plugins = PluginRunner(plugins, caller, weakly(self._report_failure)) if plugins else None
         self._owner = ""
         self._reader = MessageReader(state.format)
         self.caller_list = CallerList(state, editor, reporter, self._reader.read, weakly(self._append_new))
         """The list of messages that the caller keeps."""
         self._items = ItemWriter(state.format)
-        self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
-        self._own_names = frozenset[str]()  # Which of the names of `expand` its tools have
-        self._may_expand = True  # Whether the last request may offer the tool `expand`
         self._choice: ModelChoice = (None, None)  # model and window of the last request
-        self._has_offer = False  # Whether there was a request yet
         self._warned: set[Terms] = set()  # Terms of messages without effect that were reported
         self.is_closed = False
         """Whether the conversation closed its store. Without edits, a request would not touch the store."""
@@ -211,16 +210,16 @@ class Exchange:
         ConflictError if others keep doing that.
         """
         self.use_model(choice)
-        self._choice, self._may_expand = choice, may_expand
+        self._choice, self._offer.may_expand = choice, may_expand
         system, tools = validate.system_prompt(system), validate.tools(tools)  # SDKs pass None for no tools.
-        self.weigh(system, tools)
+        self._offer.weigh(system, tools)
         for _ in range(ATTEMPTS):
             if messages is not None:
                 self.caller_list.follow(messages, read, is_request=True)
             if not self._owner:  # An agent goes back before it takes the lock of its branch.
                 self.caller_list.depart()
             known = self._state.news
-            self._offer, self._own_names, self._has_offer = (system, tools), own_names(tools), True
+            self._offer.take(system, tools)
             self._answer_expand()  # For replies that were appended, or after a crash.
             self._add_to_results()
             view = self._planned()
@@ -230,7 +229,8 @@ class Exchange:
 
     def prepare_again(self) -> View:
         """Prepare a request with the system prompt and tools of the last one."""
-        return self.prepare(*self._offer, None, self._choice, may_expand=self._may_expand)
+        offer = self._offer
+        return self.prepare(offer.system, offer.tools, None, self._choice, may_expand=offer.may_expand)
 
     def use_model(self, choice: ModelChoice) -> None:
         """Use the model and the window that a request names."""
@@ -259,7 +259,7 @@ class Exchange:
         own_offer = self._state.own_offer
         try:
             self.use_model(choice)
-            self.weigh(system, tools)
+            self._offer.weigh(system, tools)
             yield
         finally:
             self._state.own_offer = own_offer
@@ -296,49 +296,9 @@ class Exchange:
         observer.count()
         return view
 
-    def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Note the size of system prompt and tools, and whether they offer `expand`."""
-        system, tools = self._with_expand(validate.system_prompt(system), validate.tools(tools))
-        self._state.own_offer = offers_expand(tools)
-        self._state.limits.weigh(system, tools, self._state.counter)
-
-    def tool_tokens(self) -> int:
-        """Return the tokens of the tools of the last request."""
-        state = self._state
-        tools = self._with_expand(*self._offer)[1] if state.limits.budget().overhead else ()
-        return state.limits.tool_tokens(tools, state.counter)
-
-    def _with_expand(
-        self, system: object, tools: Sequence[Mapping[str, Any]]
-    ) -> tuple[object, Sequence[Mapping[str, Any]]]:
-        """Return the caller's system prompt and tools, with the tool `expand` if this request offers it."""
-        offer = self.expander.options.offer
-        if offer is None:
-            offer = bool(tools) and TOOL not in own_names(tools)
-        if not (offer and self._may_expand):
-            return system, tools
-        return with_instruction(system), with_tool(tools, self._state.format.name)
-
-    @property
-    def answers_expand(self) -> bool:
-        """Return whether the conversation answers the calls of `expand` in the reply to the last request.
-
-        Before the first request: whether it may have been offered.
-        """
-        offer = self.expander.options.offer
-        if not self._may_expand:
-            return False
-        if offer is None:
-            return not self._has_offer or (bool(self._offer[1]) and TOOL not in self._own_names)
-        return offer
-
-    def answers(self, tool: str) -> bool:
-        """Return whether the conversation answers the calls of a tool in the reply to the last request."""
-        return tool in NAMES and self.answers_expand and tool not in self._own_names
-
     def _answer_expand(self, refusal: str = "", reply: str | None = None) -> None:
-        if self.answers_expand:
-            self.expander.answer_open(self._own_names, refusal, reply)
+        if self._offer.answers_expand:
+            self.expander.answer_open(self._offer.taken, refusal, reply)
 
     def _add_to_results(self) -> None:
         """Append what plugins add to tool results that the coming call is the first to show."""
@@ -363,7 +323,7 @@ class Exchange:
 
     def _written(self, write: Callable[..., T], view: View) -> T:
         """Return a request with this view, as a method of the format writes it."""
-        system, tools = self._with_expand(*self._offer)
+        system, tools = self._offer.complete()
         try:
             return write(view, profile=self._state.profile, system=system, tools=tools)
         except RecursionError:

@@ -38,6 +38,7 @@ from .edit import Editor, Eraser
 from .exchange import Exchange, ModelChoice
 from .instrumentation import Places, Reporter
 from .journal_search import number_at
+from .offer import Offer
 from .past import Past
 from .plan import Planner
 from .plugins import Plugin
@@ -127,7 +128,8 @@ class Session:
         self.eraser = Eraser(state, self.editor)
         self.past = Past(state)
         self.reporter = Reporter(state, on_event)
-        self.exchange = Exchange(state, self.appender, self.editor, planner, self.reporter, caller, plugins)
+        self.offer = Offer(state, expand.offer)
+        self.exchange = Exchange(state, self.appender, self.editor, planner, self.reporter, self.offer, caller, plugins)
         say, show_again, lease_of = weakly(self.exchange.say), weakly(self.show_again), weakly(self.lease_of_copy)
         self.expander = Expander(
             state, self.editor, expand, add=say, expand=show_again, lease_of=lease_of, has_floor=bool(planner.floor)
@@ -445,7 +447,7 @@ class Session:
             view,
             totals,
             messages=self.head.position,
-            tools=self.exchange.tool_tokens(),
+            tools=self.offer.tool_tokens(),
             last=used,
             count=self.state.counter,
             cost_of=cost_of,

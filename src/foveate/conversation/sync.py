@@ -244,7 +244,7 @@ class Conversation:
         """
         tool = validate.text("tool", tool)
         with self._session.lock:
-            return self._session.exchange.answers(tool)
+            return self._session.offer.answers(tool)
 
     def plan(
         self,
