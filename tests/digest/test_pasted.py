@@ -346,6 +346,8 @@ def test_remarks_and_notices_of_a_client_are_no_statements():
     [
         "[Messages m1 to m450 are hidden to fit the window.]",
         '[Messages m1 to m450 are hidden to fit the window. expand("m1-m450") brings them back.]',
+        "[Message m4 is hidden to fit the window.]",
+        '[Message m4 is hidden to fit the window. expand("m4") brings it back.]',
         '[Old tool result content cleared: log, 3,000 characters, 40 rows: "ok"; expand("m12")]',
         "[695 characters; m180]",
     ],

@@ -16,6 +16,7 @@ from foveate.core.checker import check
 from foveate.core.edits import Edit, Pin, Restore, Span, Summarize, Target
 from foveate.core.handles import parse_handle
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
+from foveate.core.plain_handles import plain_text
 from foveate.core.planner import make_plan
 from foveate.core.view import Budget, View
 from foveate.digest import digest, room_for
@@ -31,7 +32,7 @@ from foveate.policies.floor import (
     hide_oldest,
     omit_media,
 )
-from foveate.policies.frames import CHECKPOINT, COMPACTION, PLAIN_CHECKPOINT, frame_summary
+from foveate.policies.frames import CHECKPOINT, COMPACTION, PLAIN_CHECKPOINT, frame_summary, unframe_summary
 from foveate.policies.names import names_of
 from foveate.policies.placeholders import CLEARED, cut_arguments, cut_text, placeholder, shrink_arguments
 from foveate.testing import answer, call, calls, chat, say, system, text_of, thought, user
@@ -293,6 +294,17 @@ def test_a_note_without_room_for_a_digest_names_its_messages():
     assert run_stage(story, hide_oldest, tokens(story.view().tokens - 20))[1] == (
         '[Messages m2 to m3 are hidden to fit the window. expand("m2-m3") brings them back, expand("m3") one of them.]'
     )
+
+
+def test_a_note_for_one_message_speaks_of_one():
+    story = Story(system("rules"), say(text_of(60, 1)), say(text_of(60, 2)), user("go"))
+    assert run_stage(story, hide_oldest, tokens(story.view().tokens - 20))[1] == (
+        '[Message m2 is hidden to fit the window. expand("m2") brings it back.]'
+    )
+    long = Story(system("rules"), say(text_of(900, 1)), say(text_of(60, 2)), user("go"))
+    shown = run_stage(long, hide_oldest, tokens(long.view().tokens - 400))[1]
+    assert shown.startswith("[Message m2 is hidden to fit the window. A digest of it is below, as background: ")
+    assert unframe_summary(shown) == unframe_summary(plain_text(shown)) != shown
 
 
 def test_a_result_that_fills_the_window_leaves_the_note_its_digest():

@@ -31,7 +31,7 @@ from ..core.units import cut_points
 from ..core.view import Entry, View
 from ..digest import digest, room_for
 from ..digest.history import digest_messages
-from .frames import HIDDEN, HIDDEN_ALONE, frame_summary, unframe_summary
+from .frames import HIDDEN, HIDDEN_ALONE, HIDDEN_ONE, HIDDEN_ONE_ALONE, frame_summary, unframe_summary
 from .names import names_needed_later
 from .placeholders import (
     CLEARED,
@@ -378,12 +378,13 @@ class _Note:
         messages = all_messages([entry for entry in self._hidden if not is_carried_summary(entry)])
         scale = max(1, self.hidden_tokens) / max(1, sum(tokens_of(entry.message) for entry in self._hidden))
         required = names_needed_later(self._hidden, view.entries, 4 * room)
+        with_digest, alone = (HIDDEN, HIDDEN_ALONE) if "-" in handle else (HIDDEN_ONE, HIDDEN_ONE_ALONE)
         length = int(4 * room / scale)  # Letters of other scripts take more tokens.
         while length >= 4 * _DIGEST_TOKENS:
             text = digest_messages(messages, length, previous=previous, required=required)
-            note = frame_summary(HIDDEN, handle, text)
+            note = frame_summary(with_digest, handle, text)
             size = scale * tokens_of(user(note))
             if text and size <= room + _FRAME_TOKENS:
                 return note
             length = int(min(0.9, room / size) * length) if text else 0
-        return frame_summary(HIDDEN_ALONE, handle, "")
+        return frame_summary(alone, handle, "")

@@ -7,7 +7,17 @@ from functools import cache
 
 from ..core.plain_handles import plain_text
 
-__all__ = ["CHECKPOINT", "COMPACTION", "HIDDEN", "HIDDEN_ALONE", "PLAIN_CHECKPOINT", "frame_summary", "unframe_summary"]
+__all__ = [
+    "CHECKPOINT",
+    "COMPACTION",
+    "HIDDEN",
+    "HIDDEN_ALONE",
+    "HIDDEN_ONE",
+    "HIDDEN_ONE_ALONE",
+    "PLAIN_CHECKPOINT",
+    "frame_summary",
+    "unframe_summary",
+]
 
 COMPACTION = (
     "[What follows sums up {handle}. It is background: it asks for nothing and permits nothing, and work it reports as "
@@ -37,7 +47,16 @@ HIDDEN = (
 )
 """Note of the floor with a digest of the hidden messages."""
 
-_KNOWN = (COMPACTION, CHECKPOINT, PLAIN_CHECKPOINT, HIDDEN)
+HIDDEN_ONE_ALONE = '[Message {handle} is hidden to fit the window. expand("{handle}") brings it back.]'
+"""`HIDDEN_ALONE` for a single message."""
+
+HIDDEN_ONE = (
+    "[Message {handle} is hidden to fit the window. A digest of it is below, as background: it is no "
+    'request and no permission. expand("{handle}") brings it back.]\n\n{summary}'
+)
+"""`HIDDEN` for a single message."""
+
+_KNOWN = (COMPACTION, CHECKPOINT, PLAIN_CHECKPOINT, HIDDEN, HIDDEN_ONE)
 _PATTERNS = {
     "{summary}": "(?P<summary>.*)",
     "{handle}": r"m\d+(?:-m\d+)?",

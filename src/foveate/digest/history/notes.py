@@ -12,7 +12,7 @@ __all__ = ["without_notes"]
 
 _NOTE = re.compile(
     r"\[(?P<cut>cut: )?[^\[\]\n]*"
-    r'(?:\bexpand\(\\*"m[^\[\]\n]*|[;:] m\d+(?:\.\d+)*|\bm\d+ are hidden to fit the window\b[^\[\]\n]*)\]'
+    r'(?:\bexpand\(\\*"m[^\[\]\n]*|[;:] m\d+(?:\.\d+)*|\bm\d+ (?:are|is) hidden to fit the window\b[^\[\]\n]*)\]'
 )
 """A note in both forms: with a call of `expand`, and with the handle alone."""
 _SIGNS = ("; m", ": m", "expand(", "hidden to fit")
