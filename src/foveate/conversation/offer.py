@@ -14,7 +14,7 @@ _Tools = Sequence[Mapping[str, object]]
 
 
 class Offer:
-    """What requests of one conversation offer the model besides its messages."""
+    """The system prompt and the tools that requests of one conversation offer the model."""
 
     def __init__(self, state: State, wanted: bool | None) -> None:
         """`wanted`: whether requests offer the tool `expand`; None: those with tools, unless one has its name."""
