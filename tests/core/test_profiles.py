@@ -31,6 +31,9 @@ from foveate.core.profiles import (
         ("grok-4-0709", 256_000),
         ("grok-4-1-fast-reasoning", 2_000_000),
         ("grok-4.7", 500_000),
+        ("deepseek-v4-pro-0813", 1_000_000),
+        ("kimi-k2.7-code", 256_000),
+        ("MiniMax-M2.7", 196_000),
         ("llama-3.3-70b", None),
         ("", None),
     ],
@@ -47,6 +50,10 @@ def test_the_longest_known_prefix_gives_the_window(name: str, window: int | None
         ("google:models/gemini-2.5-pro", 1_048_576),
         ("ollama:gpt-oss:20b", 131_072),
         ("gpt-oss:20b", 131_072),
+        ("openrouter:z-ai/glm-5.3-flash", 1_000_000),
+        ("deepseek-ai/DeepSeek-V4.1-Flash", 1_000_000),
+        ("deepseek:deepseek-chat", 128_000),
+        ("ollama:deepseek-r1:8b", None),
         ("ollama:llama3.2:1b", None),
     ],
 )
@@ -144,8 +151,8 @@ def test_windows_of_newer_models_follow_their_family():
 
 
 def test_windows_of_newer_models_are_a_guess():
-    known = ("claude-opus-5-5", "gpt-6", "gemini-2.5-pro", "claude-opus-6", "gpt-7", "gemini-9", "llama")
-    assert [is_window_documented(name) for name in known] == [True] * 3 + [False] * 4
+    known = ("claude-opus-5-5", "gpt-6", "gemini-2.5-pro", "claude-opus-6", "gpt-7", "gemini-9", "llama", "GLM-5.3")
+    assert [is_window_documented(name) for name in known] == [True] * 3 + [False] * 5
 
 
 def test_no_window_repeats_the_one_of_a_shorter_prefix():

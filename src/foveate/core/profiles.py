@@ -167,6 +167,32 @@ WINDOWS: dict[str, int] = {
     "grok-4.3": 1_000_000,
     "grok-code": 256_000,
     "grok-build": 256_000,
+    "deepseek-chat": 128_000,
+    "deepseek-reasoner": 128_000,
+    "deepseek-v4": 1_000_000,
+    "glm-5": 200_000,
+    "glm-5.2": 1_000_000,
+    "glm-5.3": 1_000_000,
+    "kimi-k2": 131_072,
+    "kimi-k2-thinking": 256_000,
+    "kimi-k2.": 256_000,
+    "kimi-k3": 1_000_000,
+    "minimax-m2": 196_000,
+    "minimax-m3": 512_000,
+    "mistral-large": 128_000,
+    "mistral-large-2512": 256_000,
+    "mistral-large-4": 1_000_000,
+    "mistral-medium": 128_000,
+    "mistral-medium-3-5": 256_000,
+    "muse-spark": 1_000_000,
+    "muse-wonder": 1_000_000,
+    "qwen3-coder-plus": 1_000_000,
+    "qwen3-max": 256_000,
+    "qwen3.6-plus": 1_000_000,
+    "qwen3.7-max": 1_000_000,
+    "qwen3.7-plus": 256_000,
+    "qwen3.8-flash": 1_000_000,
+    "qwen3.8-max": 1_000_000,
 }
 
 ASSUMED_WINDOW = 128_000
@@ -175,6 +201,10 @@ the provider refuses the prompt, and the view becomes smaller."""
 
 _GUESSES = ("gemini-", "grok-")
 """Prefixes that match models newer than the table. Their windows are a guess."""
+_SERVED = ("deepseek-", "glm-", "kimi-", "minimax-", "mistral-", "muse-", "qwen")
+"""Families that many companies serve. The table has the smallest window that they offer; a server of your own may have
+another one.
+"""
 _NEXT_GPT = 922_000
 """The window of a GPT that is newer than the table: that of the newest in it."""
 
@@ -218,15 +248,16 @@ def window_of(model: str) -> int | None:
 
 
 def is_window_documented(model: str) -> bool:
-    """Return whether the window of this model is documented, and not inferred from older models of its family."""
+    """Return whether all who serve this model document its window, and it is not inferred from older models."""
     if version := claude_version(model):
         return version <= _CLAUDE_KNOWN
-    return window_prefix(model) not in ("", *_GUESSES)
+    prefix = window_prefix(model)
+    return prefix not in ("", *_GUESSES) and not prefix.startswith(_SERVED)
 
 
 def window_prefix(model: str) -> str:
-    """Return the longest prefix in `WINDOWS` that matches the model; "" if none does."""
-    model = bare_model_name(model)
+    """Return the longest prefix in `WINDOWS` that matches the model in any case; "" if none does."""
+    model = bare_model_name(model).lower()
     return max((prefix for prefix in WINDOWS if model.startswith(prefix)), key=len, default="")
 
 

@@ -37,8 +37,28 @@ _PRICES = {
     "gemini-": Prices(read=0.1, write=1.0, output=8.0),
     "gemini-4": Prices(read=0.05, write=1.0, output=5.0),
     "grok-": Prices(read=0.25, write=1.0, output=5.0),
+    "grok-4.20": Prices(read=0.16, write=1.0, output=2.0),
+    "grok-4.3": Prices(read=0.16, write=1.0, output=2.0),
+    "grok-4.5": Prices(read=0.15, write=1.0, output=3.0),
+    "grok-code": Prices(read=0.1, write=1.0, output=7.5),
+    "deepseek-": Prices(read=0.25, write=1.0, output=4.0, cache_seconds=3600),
+    "deepseek-v4": Prices(read=0.033, write=1.0, output=3.0, cache_seconds=3600),
+    "deepseek-v4-flash": Prices(read=0.02, write=1.0, output=4.0, cache_seconds=3600),
+    "deepseek-v4.1-flash": Prices(read=0.02, write=1.0, output=4.0, cache_seconds=3600),
+    "glm-": Prices(read=0.19, write=1.0, output=3.2),
+    "kimi-": Prices(read=0.2, write=1.0, output=4.2),
+    "kimi-k3": Prices(read=0.1, write=1.0, output=5.0),
+    "minimax-": Prices(read=0.2, write=1.0, output=4.0),
+    "mistral-": Prices(read=0.1, write=1.0, output=3.0),
+    "devstral": Prices(read=0.1, write=1.0, output=5.0),
+    "codestral": Prices(read=0.1, write=1.0, output=3.0),
+    "muse-": Prices(read=0.12, write=1.0, output=3.4),
+    "muse-wonder": Prices(read=0.05, write=1.0, output=5.0),
+    "qwen": Prices(read=0.2, write=1.0, output=4.0),
 }
-"""Prefix of a model's name -> prices as multiples of its input price; the longest prefix counts."""
+"""Prefix of a model's name -> prices as multiples of its input price, as its maker charges them; the longest prefix
+counts. DeepSeek keeps its cache for hours ("Context caching").
+"""
 
 
 def format_of_model(model: str) -> str | None:
@@ -57,7 +77,7 @@ def format_of_model(model: str) -> str | None:
 
 def prices_of_model(model: str) -> Prices:
     """Return the relative prices of a model; those of Anthropic if the model is not known."""
-    name = bare_model_name(model)
+    name = bare_model_name(model).lower()
     known = [prefix for prefix in _PRICES if name.startswith(prefix)]
     return _PRICES[max(known, key=len)] if known else Prices()
 
