@@ -107,6 +107,26 @@ def test_edits_are_made_when_the_waste_equals_their_cost():
     assert built == [44, 45, 46, 47, 48, 49, 50]
 
 
+def test_the_price_of_long_requests_is_wasted_while_edits_could_avoid_it():
+    """The view has 3,341 + 30 (T - 4) tokens, so it is above 3,500 from T = 10 on. Each long call costs 3,500 * 0.1 * 4
+    more: 99.5 (T - 3) + 1,400 (T - 9) >= 1.15 (2,305 + 30 (T - 4)) holds from T = 11 on.
+    """
+
+    def first(long_from: int, **budget: float) -> int:
+        story = Story(*steps(1_000, 2_294))
+        patient = when_it_pays(clears(3, after=4), prices=Prices(long_from=long_from, long_factor=5.0))
+        for n in range(3, 60):
+            story.say(call(f"c{n}"), result(f"c{n}", 24))
+            if patient(warm(story, replace(PLENTY, **budget))):
+                break
+        return story.turn + 1
+
+    assert (first(3_500), first(0)) == (11, 44)
+    assert first(3_800, overhead=300) == 11  # The limit is one for the whole request.
+    assert first(3_500, scale=0.5) == 44  # The provider counts half of the tokens.
+    assert first(2_000) == 44  # The requests would stay long.
+
+
 def test_removing_new_messages_costs_nothing():
     """The end of the view is written in any case, so waiting gains nothing."""
     view = warm(Story(*steps(1_000, 9_000, 1_000)))

@@ -40,7 +40,8 @@ def test_a_model_chooses_prices_and_profile():
     [
         ("claude-fable-5-2", Prices(read=0.025)),
         ("claude-mythos-5-2", Prices(read=0.025)),
-        ("gpt-6.1-terra", Prices(read=0.05, write=1.25, output=5.0, cache_seconds=1800)),
+        ("gpt-6.1-terra", Prices(read=0.05, write=1.25, output=5.0, cache_seconds=1800, long_from=272_000)),
+        ("anthropic/claude-haiku-5.5", Prices(long_from=100_000, long_factor=5.0)),
         ("gemini-4-argon", Prices(read=0.05, write=1.0, output=5.0)),
         ("deepseek/deepseek-v4.1-flash", Prices(read=0.02, write=1.0, output=4.0, cache_seconds=3600)),
         ("moonshotai/Kimi-K3", Prices(read=0.1, write=1.0, output=5.0)),

@@ -289,6 +289,10 @@ class Prices(Struct, frozen=True):
     """Price of an output token."""
     cache_seconds: int = 300
     """How long the provider keeps a cached prefix."""
+    long_from: int = 0
+    """Tokens of a prompt above which every token of the request costs more; 0: none."""
+    long_factor: float = 2.0
+    """How many times as much they cost then."""
 
 
 class CallContext(Struct, frozen=True):

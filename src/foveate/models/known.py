@@ -5,6 +5,8 @@ The tables are small on purpose; keywords override them. Sources: the providers'
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ..core.profiles import bare_model_name, is_window_documented, window_of
 from ..core.view import Prices
 from ..errors import BadSetting
@@ -60,6 +62,21 @@ _PRICES = {
 counts. DeepSeek keeps its cache for hours ("Context caching").
 """
 
+_LONG = {
+    "claude-haiku-5-5": (100_000, 5.0),
+    "gemini-2.5-pro": (200_000, 2.0),
+    "gemini-3-pro": (200_000, 2.0),
+    "gemini-3.1-pro": (200_000, 2.0),
+    "gpt-5.4": (272_000, 2.0),
+    "gpt-5.5": (272_000, 2.0),
+    "gpt-5.6": (272_000, 2.0),
+    "gpt-6": (272_000, 2.0),
+    "grok-4.": (200_000, 2.0),
+    "grok-build": (200_000, 2.0),
+    "minimax-m3": (512_000, 2.0),
+}
+"""Prefix of a model's name -> the tokens of a prompt above which a request costs more, and how many times as much."""
+
 
 def format_of_model(model: str) -> str | None:
     """Return the format that a model is spoken to with; None if the name does not say it."""
@@ -79,7 +96,9 @@ def prices_of_model(model: str) -> Prices:
     """Return the relative prices of a model; those of Anthropic if the model is not known."""
     name = bare_model_name(model).lower()
     known = [prefix for prefix in _PRICES if name.startswith(prefix)]
-    return _PRICES[max(known, key=len)] if known else Prices()
+    prices = _PRICES[max(known, key=len)] if known else Prices()
+    long = next((facts for prefix, facts in _LONG.items() if name.startswith(prefix)), None)
+    return replace(prices, long_from=long[0], long_factor=long[1]) if long else prices
 
 
 def check_model(model: str, format: str, window: int | None) -> None:

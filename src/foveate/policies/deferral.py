@@ -10,7 +10,7 @@ edits they would have returned at earlier calls, for the part of the view that e
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heappop, heappush
 from itertools import chain
@@ -66,6 +66,9 @@ def when_it_pays(
     Edits pay when the requests since they were due have wasted `patience` times the cost of making all of them now.
     More than 1.0 allows for content that the model will request again. `partly`: if the edits together do not pay,
     check only those of the newer half, then of the newer quarter, and so on, since late edits rewrite little.
+
+    If long requests cost more (`Prices.long_from`), what they cost more counts as wasted too, as soon as the edits
+    together make them shorter.
 
     Edits do not wait if the cache is cold, or if the view is over its budget or above `threshold`, a share of the
     usable tokens: use the threshold of compaction, so that summaries may become needless. Pins, restores, tasks and
@@ -123,7 +126,7 @@ class _WhenItPays:
     def _pays(self, waiting: _WaitingEdits, prices: Prices) -> bool:
         lost = waiting.lost_reasoning()
         cost = flush_cost(waiting.rewritten_tokens() - lost, prices) * self._patience + reasoning_cost(lost, prices)
-        return _has_wasted(waiting, self._past, cost, prices)
+        return _has_wasted(waiting, self._past, cost - waiting.surcharge(prices), prices)
 
     @property
     def optional(self) -> bool:
@@ -215,6 +218,16 @@ class _WaitingEdits:
     def wasted_at_most(self) -> int:
         """Return the tokens that were read in vain if each edit was due as soon as its entries existed."""
         return sum([edit.saved * (self.view.turn - edit.since) for edit in self.edits.values()])
+
+    def surcharge(self, prices: Prices) -> float:
+        """Return what the requests cost more since they are long, if these edits make them shorter; otherwise 0."""
+        view, budget = self.view, self.view.budget
+        limit = int(prices.long_from / budget.scale) - budget.overhead
+        if not prices.long_from or not view.tokens - self.total <= limit < view.tokens:
+            return 0.0
+        known = _SUMS.of(view)
+        first = bisect_right(known.tokens, limit) - 1  # The entry with which the requests became long.
+        return (prices.long_factor - 1) * saving(limit, prices) * (view.turn - known.turns[first])
 
     def due_tokens(self, past: _PastEdits, turn: int) -> int:
         """Return the tokens that those of these edits save that were already due at an earlier call."""
