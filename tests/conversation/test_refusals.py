@@ -143,6 +143,7 @@ def test_a_body_of_too_many_bytes_is_made_smaller():
         ),
         (529, "Overloaded"),
         (200, "Rate limit exceeded: too many tokens per minute."),  # An error in place of a stream.
+        (200, "Too many tokens, please wait before trying again."),  # Bedrock, in a stream.
         (  # FastAPI, which quotes the message that it refuses
             422,
             '[{"type":"missing","loc":["body","messages",3,"content"],"msg":"Field required","input":{"role":"user",'

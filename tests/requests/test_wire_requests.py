@@ -424,6 +424,26 @@ def test_options_for_bound_reasoning_wait_for_the_first_edit():
     assert request.betas == ("thinking-binding-controls-2026-08-01",)
 
 
+def test_bedrock_has_betas_in_the_body():
+    chat = opened("anthropic", window=50_000)
+    api = api_of("/model/us.anthropic.claude-opus-5-5-v1:0/invoke")
+    assert api is not None
+    turn = tool_turn("anthropic", 1, "A long result.")
+    turn[0]["content"].insert(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})
+    body = body_of(
+        "anthropic", [text_item("anthropic", "user", "Read."), *turn], anthropic_version="bedrock-2023-05-31"
+    )
+    del body["model"]
+    WireRequest(chat, api, spaced(body))
+    chat.edit(Replace(target=Target(chat.history()[2].id), content=CLEARED))
+    beta = "thinking-binding-controls-2026-08-01"
+    for own, sent in ((None, [beta]), ([], [beta]), (["mine-1"], ["mine-1", beta]), ([beta], [beta])):
+        fields = body if own is None else {**body, "anthropic_beta": own}
+        request = WireRequest(chat, api, spaced(fields))
+        assert request.betas == ()
+        assert json.loads(request.content)["anthropic_beta"] == sent
+
+
 def test_input_of_responses_may_be_a_text():
     chat, api = opened("openai_responses", window=50_000), api_named("openai_responses")
     content = b'{"model": "gpt-5", "input": "Say \\u00e9."}'
@@ -565,6 +585,21 @@ def test_paths_name_the_api():
     assert api_of(f"{vertex}/anthropic/models/count-tokens@20240409:rawPredict") is None
     assert api_of(f"{vertex}/mistralai/models/mistral-large:rawPredict") is None
     assert api_of("/v1beta/models/gemini-3-pro:countTokens") is None
+    bedrock = Api("anthropic", "messages", "system", is_stream=False, is_bedrock=True)
+    arn = "arn:aws:bedrock:us-east-1:123456789012"
+    for name in (
+        "anthropic.claude-opus-4-5-20251101-v1:0",
+        "us.anthropic.claude-opus-4-5-20251101-v1:0",
+        f"{arn}:inference-profile/global.anthropic.claude-opus-4-5-20251101-v1:0",
+        f"{arn}:application-inference-profile/a1b2c3",
+    ):
+        model = bedrock._replace(model=f"bedrock:{name}")
+        assert api_of(f"/model/{name}/invoke") == model
+        assert api_of(f"/model/{name}/invoke-with-response-stream") == model._replace(is_stream=True)
+        assert api_of(f"/model/{name}/converse") is None
+        assert api_of(f"/model/{name}/count-tokens") is None
+    for name in ("meta.llama3-70b-instruct-v1:0", f"{arn}:foundation-model/amazon.nova-pro-v1:0"):
+        assert api_of(f"/model/{name}/invoke") is None
     assert api_of("/v1beta/models/gemini-embedding:batchEmbedContents") is None
     assert model_name("anthropic", "claude-opus-5-5") == "claude-opus-5-5"
     assert model_name("openai", "claude-opus-5-5") == "gateway:claude-opus-5-5"

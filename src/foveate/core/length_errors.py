@@ -17,7 +17,9 @@ _NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?
 _QUOTED = re.compile(r"""["']input\\?["']:.*|\binput_value=.*""", re.DOTALL)
 """The part of the request that a check of its fields quotes (FastAPI, pydantic). Its words are those of the messages.
 """
-_RATE_LIMIT = re.compile(r"rate.?limit|per min", re.IGNORECASE)
+_RATE_LIMIT = re.compile(r"rate.?limit|per min|wait before trying", re.IGNORECASE)
+"""Bedrock: "Too many tokens, please wait before trying again."
+"""
 
 
 def is_too_long(text: str, status: object) -> bool:

@@ -70,5 +70,5 @@ def unknown_price(need: str, name: str, advice: str) -> FoveateError:
 
 def _providers() -> dict[str, str]:
     """Return the providers' names in `genai-prices`, by their names here; "" for a provider without prices."""
-    known = {"anthropic": "anthropic", "openai-responses": "openai"}
+    known = {"anthropic": "anthropic", "bedrock": "aws", "openai-responses": "openai"}
     return known | {key: server.prices for key, server in SERVERS.items()}

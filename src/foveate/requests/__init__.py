@@ -8,16 +8,30 @@ Everything here works on bytes and does no network I/O, so a proxy and the HTTP 
 - `cache_marks.py`: marks for Anthropic's prompt cache
 - `answer.py`: an answer on its way to the client; calls of `expand` are answered inside
 - `events.py`: server-sent events, as they came
+- `aws_signature.py`: signatures of requests to AWS
+- `event_frames.py`, `framed_answer.py`: the same for the frames of Amazon Bedrock
 - `splice_*.py`: one answer for the client, made of several of one format
 """
 
 from __future__ import annotations
 
-from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name, state_in
+from .apis import (
+    BEDROCK_PATH,
+    CONVERSATION_HEADER,
+    SERVER_STATE,
+    Api,
+    api_for,
+    api_of,
+    beta_header,
+    model_name,
+    state_in,
+)
 from .body import ListMemory, RequestBody
 from .request import LENGTH_STATUSES, AnsweredCall, ApiError, NotContinued, WireRequest, length_error
+from .writing import add_betas
 
 __all__ = [
+    "BEDROCK_PATH",
     "CONVERSATION_HEADER",
     "LENGTH_STATUSES",
     "SERVER_STATE",
@@ -28,6 +42,7 @@ __all__ = [
     "NotContinued",
     "RequestBody",
     "WireRequest",
+    "add_betas",
     "api_for",
     "api_of",
     "beta_header",

@@ -11,12 +11,25 @@ from ..errors import BadSetting
 from ..formats.responses.items import REFERENCE, kind_of
 from ..models.known import check_model
 
-__all__ = ["CONVERSATION_HEADER", "SERVER_STATE", "Api", "api_for", "api_of", "beta_header", "model_name", "state_in"]
+__all__ = [
+    "BEDROCK_PATH",
+    "CONVERSATION_HEADER",
+    "SERVER_STATE",
+    "Api",
+    "api_for",
+    "api_of",
+    "beta_header",
+    "model_name",
+    "state_in",
+]
 
 SERVER_STATE: Final = ("previous_response_id", "conversation", "thread", "cachedContent", "cached_content")
 """Fields of requests whose history the provider keeps."""
 CONVERSATION_HEADER: Final = "x-foveate-conversation"
 """The header of a request in which a program names the conversation. It is not sent on."""
+
+BEDROCK_PATH: Final = "/model/"
+"""How paths of requests to models of Amazon Bedrock begin."""
 
 
 class Api(NamedTuple):
@@ -32,6 +45,8 @@ class Api(NamedTuple):
     """The model, if the path names it; "" if the body does."""
     is_stream: bool | None = None
     """Whether the answer is a stream, if the path says so; None if the body does."""
+    is_bedrock: bool = False
+    """Whether it is Anthropic's API as Amazon Bedrock has it: betas stand in the body, and a stream has frames."""
 
 
 _APIS: Final = {
@@ -45,6 +60,11 @@ _OF_GOOGLE: Final = re.compile(
     r".*?(?:/publishers/(?P<publisher>[^/]+))?/(?:models|tunedModels|endpoints)/(?P<model>[^/]+):(?P<method>\w+)"
 )
 """A path with a model, of the Gemini API and of Vertex AI, which serves Claude as well."""
+_OF_BEDROCK: Final = re.compile(r".*?/model/(?P<model>.+)/invoke(?P<stream>-with-response-stream)?")
+_CLAUDE_ON_BEDROCK: Final = re.compile(
+    r"(?:.*[./])?anthropic\.claude.*|arn:[^/]*:(?:application-inference-profile|provisioned-model)/.*"
+)
+"""Names of Claude, and those of models of which only the owner knows which they are."""
 _COUNTS: Final = "count-tokens"
 """How the names of models begin with which Vertex AI counts the tokens of a request for Claude."""
 
@@ -56,7 +76,15 @@ def api_of(path: str, query: str = "") -> Api | None:
     events, as Google's SDKs ask for it with `alt=sse` in the query.
     """
     known = next((api for end, api in _APIS.items() if path.endswith(end)), None)
-    return known or (_api_of_google(path, query) if ":" in path else None)
+    return known or _api_of_bedrock(path) or (_api_of_google(path, query) if ":" in path else None)
+
+
+def _api_of_bedrock(path: str) -> Api | None:
+    match = _OF_BEDROCK.fullmatch(path)
+    if match is None or not _CLAUDE_ON_BEDROCK.fullmatch(match["model"]):
+        return None
+    model = f"bedrock:{match['model']}"
+    return _BY_FORMAT["anthropic"]._replace(model=model, is_stream=bool(match["stream"]), is_bedrock=True)
 
 
 def _api_of_google(path: str, query: str) -> Api | None:

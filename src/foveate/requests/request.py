@@ -22,6 +22,7 @@ from ..expand.tool import NAMES
 from .answer import Answer
 from .apis import Api, model_name
 from .body import RequestBody
+from .framed_answer import FramedAnswer
 from .writing import RequestWriter, has_functions, json_value
 
 __all__ = [
@@ -121,6 +122,8 @@ class WireRequest:
             raise BadInput(f"{state} lets the provider keep the history. Send whole lists instead.")
         if _answers_asked(api, body) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
+        if api.is_bedrock and "anthropic_version" not in body.fields:
+            raise BadInput(f"The request to {body.model} has no anthropic_version. Only those to Claude get views.")
         self._api, self._body, self._window, self._watch = api, body, window, watch
         raws, messages = _messages(api, body)
         self._writer = RequestWriter(api, body, raws, adds_marks=adds_marks)
@@ -150,7 +153,8 @@ class WireRequest:
         self._failure = ""  # Why the newest reply, which asked to expand something, is not continued
         self._prepare(messages)
         ours = frozenset(name for name in NAMES if chat.answers(name))
-        self._answer = Answer(api.format, ours.__contains__ if ours else None)
+        kind = FramedAnswer if api.is_bedrock else Answer
+        self._answer = kind(api.format, ours.__contains__ if ours else None)
 
     @property
     def model(self) -> str:

@@ -17,6 +17,8 @@ __all__ = ["AnthropicSplice"]
 
 _PASSING = re.compile(rb"(?:event: (?:content_block_delta|content_block_stop|message_stop|ping)\ndata: [^\n]*\n\n)+")
 """Events, as Anthropic writes them, that change nothing while the client gets all blocks with their own numbers."""
+_METRICS = "amazon-bedrock-invocationMetrics"
+"""The key of the tokens that Amazon Bedrock counts, in the last event."""
 
 
 class AnthropicSplice:
@@ -27,6 +29,7 @@ class AnthropicSplice:
         self._is_first = True
         self._shown = 0  # blocks that the client has
         self._before: dict[str, Any] = {}  # usage of the answers before this one
+        self._metrics_before: dict[str, Any] = {}  # the same, as Bedrock counts it
         self._start: dict[str, Any] = {}  # the first message, without its content
         self._content: list[Any] = []  # blocks of whole answers for the client
         self._begin()
@@ -36,6 +39,7 @@ class AnthropicSplice:
         self._is_renumbered = False  # whether a block has another number at the client
         self._has_others = False  # whether the client has a call of this answer
         self._usage: dict[str, Any] = {}
+        self._metrics: dict[str, Any] = {}
         self._end: dict[str, Any] | None = None  # the event that ends the message, if it waits
         self._whole: dict[str, Any] = {}
         self.asks_only_us = False
@@ -44,6 +48,7 @@ class AnthropicSplice:
     def continue_with_next(self) -> None:
         """See `Splice`."""
         self._before, self._is_first = continued(self._before, self._usage), False
+        self._metrics_before = continued(self._metrics_before, self._metrics)
         self._begin()
 
     # --------------------------------------------------------------------------------------------------------- streams
@@ -84,7 +89,10 @@ class AnthropicSplice:
                 return b""
             case "message_stop" if self._end is not None:
                 self.asks_only_us = self._asks_only_us(self._end["delta"].get("stop_reason"))
-                return b"" if self.asks_only_us else self._ending() + event.raw
+                self._metrics = dict(data.get(_METRICS) or {})
+                if self.asks_only_us:
+                    return b""
+                return self._ending() + (self._stop() if self._metrics_before else event.raw)
             case _:
                 return event.raw
 
@@ -104,12 +112,17 @@ class AnthropicSplice:
         end = self._end if self._is_first else {**self._end, "usage": continued(self._before, self._usage)}
         return write_event(end, "message_delta")
 
+    def _stop(self) -> bytes:
+        """Return the last event, with the metrics of all answers."""
+        metrics = continued(self._metrics_before, self._metrics)
+        return write_event({"type": "message_stop", **({_METRICS: metrics} if metrics else {})}, "message_stop")
+
     def close(self) -> bytes:
         """See `Splice`."""
         if self._end is None or not self.asks_only_us:
             return b""  # The message has ended, or was cut.
         self._end["delta"] = {**self._end["delta"], "stop_reason": "end_turn"}
-        return self._ending() + write_event({"type": "message_stop"}, "message_stop")
+        return self._ending() + self._stop()
 
     def failure(self, error: dict[str, Any]) -> bytes:
         """See `Splice`."""

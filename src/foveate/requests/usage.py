@@ -10,6 +10,7 @@ __all__ = ["continued"]
 _SUMMED = (
     *("output_tokens", "completion_tokens", "server_tool_use"),
     *("candidatesTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount"),  # Gemini's.
+    *("outputTokenCount", "invocationLatency"),  # Bedrock's.
 )
 """Keys, and beginnings of keys, whose numbers are added up."""
 _TOTALS = ("total_tokens", "totalTokenCount")

@@ -17,7 +17,7 @@ from .apis import Api
 from .body import RequestBody
 from .cache_marks import MARK_KEY, add_marks, keep_marks, marks_pay
 
-__all__ = ["RequestWriter", "WrittenRequest", "has_functions", "json_value"]
+__all__ = ["RequestWriter", "WrittenRequest", "add_betas", "has_functions", "json_value"]
 
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -87,7 +87,8 @@ class RequestWriter:
         for key, value in needs.options.items():
             own = {key: json_value(fields[key])} if key in fields else {}
             fields[key] = msgspec.json.encode(Needs(options={key: value}).added_to(own)[key])
-        return WrittenRequest(_object(fields, lists), needs.betas, request.tokens_history)
+        betas = add_betas(self._api, fields, needs.betas)
+        return WrittenRequest(_object(fields, lists), betas, request.tokens_history)
 
     def _is_own(self, request: RequestItems) -> bool:
         """Return whether the request shows the client's list, as it is."""
@@ -133,6 +134,15 @@ class RequestWriter:
         fields[key] = _with_item(fields[key], *_LIST.decode(_FIELDS.decode(tool)[_FUNCTIONS[0]]))
         tools[place] = _object(fields)
         return b"[" + b",".join(tools) + b"]"
+
+
+def add_betas(api: Api, fields: dict[str, Any], betas: Sequence[str]) -> tuple[str, ...]:
+    """Return the values that the header `anthropic-beta` needs. Bedrock has them in the body, so add them there."""
+    if not api.is_bedrock or not betas:
+        return tuple(betas)
+    own = json_value(fields.get("anthropic_beta")) or ()
+    fields["anthropic_beta"] = msgspec.Raw(msgspec.json.encode(list(dict.fromkeys((*own, *betas)))))
+    return ()
 
 
 def has_functions(tool: object) -> bool:
