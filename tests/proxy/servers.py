@@ -27,7 +27,14 @@ class RunningProxy(NamedTuple):
 @contextmanager
 def running_proxy(upstream: str, **settings: Any) -> Iterator[RunningProxy]:
     """Serve during the block. `settings`: those of `ProxySettings`."""
-    chosen = {"store": "memory:", "policy": "balanced", "window": 16_000, "gemini": upstream, **settings}
+    chosen = {
+        "store": "memory:",
+        "policy": "balanced",
+        "window": 16_000,
+        "gemini": upstream,
+        "bedrock": upstream,
+        **settings,
+    }
     config = config_of(ProxySettings(anthropic=upstream, openai=upstream, port=0, **chosen))
     server = WebServer(config)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -20,7 +20,7 @@ import foveate.proxy.server
 from foveate.cli.app import main
 from foveate.errors import BadSetting
 from foveate.open import open_store
-from foveate.proxy.settings import ProxySettings, read_tokens, upstreams_of
+from foveate.proxy.settings import ProxySettings, aws_region_of, read_tokens, upstreams_of
 from foveate.requests.access import token_key
 from foveate.testing import ScriptedModel, say
 from foveate.testing.server import StubServer
@@ -197,15 +197,43 @@ def test_an_upstream_is_a_provider_or_a_url():
         "https://generativelanguage.googleapis.com/v1beta": "https://generativelanguage.googleapis.com",
         "openai": "https://api.openai.com",
     }.items():
-        assert upstreams_of(given) == {"anthropic": url, "openai": url, "gemini": url}
-    assert upstreams_of(None) == {
+        assert upstreams_of(given, {}) == {"anthropic": url, "openai": url, "gemini": url, "bedrock": url}
+    assert upstreams_of(None, {}) == {
         "anthropic": "https://api.anthropic.com",
         "openai": "https://api.openai.com",
         "gemini": "https://generativelanguage.googleapis.com",
+        "bedrock": "",
     }
     for wrong in ("gateway.example", "ftp://x.example", "https://", "https://x.example?a=1"):
         with pytest.raises(BadSetting, match="--upstream"):
-            upstreams_of(wrong)
+            upstreams_of(wrong, {})
+
+
+def test_the_region_of_bedrock_comes_from_the_environment():
+    url = "https://bedrock-runtime.us-west-2.amazonaws.com"
+    for variables in (
+        {"AWS_REGION": "us-west-2"},
+        {"AWS_DEFAULT_REGION": "us-west-2"},
+        {"AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "us-east-1"},
+    ):
+        assert upstreams_of(None, variables)["bedrock"] == url
+        assert set(upstreams_of("bedrock", variables).values()) == {url}
+    for variables in ({}, {"AWS_REGION": "evil.example/"}):
+        assert upstreams_of(None, variables)["bedrock"] == ""
+        with pytest.raises(BadSetting, match="Set AWS_REGION, such as us-east-1"):
+            upstreams_of("bedrock", variables)
+
+
+def test_only_urls_of_bedrock_have_a_region():
+    for url, region in {
+        "https://bedrock-runtime.us-west-2.amazonaws.com": "us-west-2",
+        "https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com": "us-gov-west-1",
+        "https://vpce-1-a.bedrock-runtime.eu-central-1.vpce.amazonaws.com": "eu-central-1",
+        "https://bedrock-runtime.us-west-2.amazonaws.com.evil.example": "",
+        "https://gateway.example": "",
+        "": "",
+    }.items():
+        assert aws_region_of(url) == region
 
 
 @pytest.mark.parametrize(

@@ -122,3 +122,14 @@ def test_variables_of_some_clients_name_their_provider():
     found = [upstream_of(name, variables) for name in ("claude", "gemini", "codex")]
     assert found == ["https://one.example", "https://two.example", None]
     assert upstream_of("claude", {}) is None
+
+
+def test_claude_code_on_bedrock_gets_the_address_of_the_proxy():
+    variables = {"CLAUDE_CODE_USE_BEDROCK": "1", "ANTHROPIC_BASE_URL": "https://other.example"}
+    command, environment = client_command(["claude"], URL, variables)
+    assert command == ["claude"]
+    assert environment == {**variables, "ANTHROPIC_BEDROCK_BASE_URL": URL}
+    assert upstream_of("claude", variables) == "bedrock"
+    own = {**variables, "ANTHROPIC_BEDROCK_BASE_URL": "https://gateway.example"}
+    assert upstream_of("claude", own) == "https://gateway.example"
+    assert upstream_of("claude", {**own, "CLAUDE_CODE_USE_BEDROCK": "0"}) == "https://other.example"

@@ -55,7 +55,8 @@ def proxy(
     wrap
         Start claude, codex, opencode or gemini behind a proxy of its own, at a free port, and end with it.
     upstream
-        Where requests go: anthropic, openai, gemini, or a URL (default: the provider to which the path belongs).
+        Where requests go: anthropic, openai, gemini, bedrock (in the region AWS_REGION), or a URL (default: the
+        provider to which the path belongs).
     port
         The port to listen at (default: 8787).
     host
@@ -95,7 +96,7 @@ def proxy(
         raise BadSetting(f"--port must be a port, not {port}.")
     try:
         from ..proxy.server import check_start, serve
-        from ..proxy.settings import LEAST_TOKEN, TOKEN, ProxySettings, read_tokens, upstreams_of
+        from ..proxy.settings import LEAST_TOKEN, TOKEN, ProxySettings, aws_region_of, read_tokens, upstreams_of
         from ..proxy.wrap import upstream_of
         from ..proxy.wrap import wrap as run_wrapped
         from ..requests.access import is_loopback
@@ -114,7 +115,7 @@ def proxy(
     url = choose_store(store, settings)
     if workers > 1 and url.startswith("memory:"):
         raise BadSetting("Workers cannot share a store in memory. Name a file or a database: --store chats.db.")
-    upstreams = upstreams_of(upstream or (upstream_of(wrap, os.environ) if wrap else None))
+    upstreams = upstreams_of(upstream or (upstream_of(wrap, os.environ) if wrap else None), os.environ)
     window = settings["window"] if window is None else window
     Conversations("memory:", format="openai", policy=policy, window=window).close()  # Raises BadSetting.
     proxy_settings = ProxySettings(
@@ -131,6 +132,8 @@ def proxy(
         anthropic=upstreams["anthropic"],
         openai=upstreams["openai"],
         gemini=upstreams["gemini"],
+        bedrock=upstreams["bedrock"],
+        aws_region=aws_region_of(upstreams["bedrock"]),
     )
     check_start(proxy_settings)
     if wrap:

@@ -14,6 +14,7 @@ from ..core.stamps import Usage
 from ..errors import FoveateError
 from ..formats import get_format
 from ..requests import ApiError, WireRequest, api_for, api_of, length_error, state_in
+from ..requests.aws_signature import check_credentials, is_signature, scope_of
 from .host import Host, logged, model_name, wants_marks
 
 if TYPE_CHECKING:
@@ -32,15 +33,18 @@ class SdkRequests:
     def close(self) -> None:
         self._host.close()
 
-    def begin(self, path: str, query: str, content: bytes, name: str) -> WireRequest | None:
+    def begin(self, path: str, query: str, content: bytes, name: str, authorization: str = "") -> WireRequest | None:
         """Return a POST request with the view in place of the messages; None for one that stays as it is.
 
-        `name`: the conversation; "" for the one with the same first message.
+        `name`: the conversation; "" for the one with the same first message. `authorization`: the header. A signature
+        of AWS in it must be one that this program can make again, for another body.
         """
         api = api_of(path, query)
         if api is None:
             return None
         try:
+            if is_signature(authorization):
+                check_credentials(scope_of(authorization))
             chat = self._conversation(api.format, json.loads(content), name, "", "")
             return self._host.with_window(
                 lambda window: WireRequest(chat, api, content, adds_marks=True, window=window)

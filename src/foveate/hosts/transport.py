@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import BadSetting, MissingExtra
 from ..requests import CONVERSATION_HEADER, WireRequest, beta_header
+from ..requests.aws_signature import scope_of, sign
 from .sdk_requests import SdkRequests
 
 if TYPE_CHECKING:
@@ -170,10 +171,14 @@ def _subclass(kind: type, *bases: type) -> Any:
     return type(kind.__name__, (kind, *bases), {})
 
 
-def _request_parts(request: Any, content: bytes, name: str) -> tuple[str, str, bytes, str]:
-    """Return path, query, body, and the name of the conversation: `name`, unless the request has another."""
+def _request_parts(request: Any, content: bytes, name: str) -> tuple[str, str, bytes, str, str]:
+    """Return path, query, body, the name of the conversation, and the credential.
+
+    The name is `name`, unless the request has another.
+    """
     name = request.headers.pop(CONVERSATION_HEADER, "") or name
-    return (request.url.path if request.method == "POST" else "", request.url.query.decode(), content, name)
+    path = request.url.path if request.method == "POST" else ""
+    return (path, request.url.query.decode(), content, name, request.headers.get("authorization", ""))
 
 
 def _changed_request(httpx: ModuleType, request: Any, call: WireRequest) -> Any:
@@ -183,6 +188,9 @@ def _changed_request(httpx: ModuleType, request: Any, call: WireRequest) -> Any:
     if call.betas:
         value = beta_header(request.headers.get("anthropic-beta", ""), call.betas)
         headers.append((b"anthropic-beta", value.encode()))
+    if scope := scope_of(request.headers.get("authorization", "")):
+        texts = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+        headers = sign(scope, request.method, str(request.url), texts, call.content)
     return httpx.Request(
         request.method, request.url, headers=headers, content=call.content, extensions=request.extensions
     )

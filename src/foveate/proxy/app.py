@@ -12,9 +12,10 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
+from ..errors import BadSetting, MissingExtra
 from ..open import open_store
 from ..ports import Store
-from ..requests import NotContinued, api_of
+from ..requests import BEDROCK_PATH, NotContinued, api_of
 from ..requests.access import is_local_name, is_loopback, token_key
 from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
 from .collector import spare_collector
@@ -102,10 +103,17 @@ class _Proxy:
                 await self._refuse(client, record, *tenant)
             elif self._active > self._settings.max_requests:
                 await self._refuse(client, record, 503, "The proxy serves too many requests. Try again later.")
+            elif client.path.startswith(BEDROCK_PATH) and not self._settings.bedrock:
+                message = "The region of Amazon Bedrock is not known. Start the proxy with AWS_REGION."
+                await self._refuse(client, record, 501, message)
             elif api is None:
                 await self._pass(client, record)
             else:
                 await self.turns.serve(client, api, tenant, record)
+        except (BadSetting, MissingExtra) as error:
+            record.outcome, record.reason = "failed", str(error)
+            if not client.status:
+                await self._answer_error(client, record, 403, f"The request cannot be signed. {error}")
         except BodyTooLarge:
             await self._refuse(client, record, 413, f"The body has more than {self._settings.max_body:,} bytes.")
         except Refused as error:
@@ -130,9 +138,12 @@ class _Proxy:
     async def _pass(self, client: ClientRequest, record: RequestRecord) -> None:
         """Send a request on as it is, in both directions byte for byte."""
         has_body = {"content-length", "transfer-encoding"} & client.values.keys()
+        is_signed = self.upstream.signs(client)
+        whole = await client.read(self._settings.max_body) if has_body and is_signed else b""
 
         async def exchange() -> None:
-            async with self.upstream.send(client, client.pieces() if has_body else None) as answer:
+            body = None if not has_body else whole if is_signed else client.pieces()
+            async with self.upstream.send(client, body) as answer:
                 record.answered(answer.status)
                 await copy(client, answer, record)
 
@@ -176,6 +187,8 @@ class _Proxy:
         body: dict[str, Any]
         if record.api == "gemini":
             body = {"error": {"code": status, "message": error["message"], "status": _STATES.get(status, "INTERNAL")}}
+        elif client.path.startswith(BEDROCK_PATH):
+            body = {"message": error["message"]}
         elif record.api == "anthropic" or "anthropic-version" in client.values:
             body = {"type": "error", "error": error}
         else:
@@ -202,7 +215,6 @@ class _Pages:
 
     def _built(self) -> Any:
         """Build the pages at the first request, because most proxies never show one."""
-        from ..errors import MissingExtra
         from ..inspector import Access, build_app
 
         settings = self._settings

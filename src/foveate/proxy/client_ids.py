@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from ..core.conversation_names import child_name
 from ..requests import CONVERSATION_HEADER
+from ..requests.aws_signature import is_signature
 
 __all__ = ["ClientIds", "read_ids", "session_in"]
 
@@ -116,6 +117,8 @@ def _owner_of(headers: Mapping[str, str], user: Mapping[str, str]) -> bytes:
         credential = f"anthropic {owner}" if owner else credential
     elif token.startswith("ya29."):  # A login at Google: the token changes every hour, and does not say whose it is.
         credential = "google"
+    elif is_signature(credential) or token.startswith("bedrock-api-key-"):  # Of AWS. Most change every few hours.
+        credential = "aws"
     elif token.startswith("eyJ") and token.count(".") == 2:  # A JSON web token, such as that of a ChatGPT login.
         claims = _claims(token)
         issuer, subject = claims.get("iss"), claims.get("sub")

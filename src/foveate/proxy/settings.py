@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from secrets import token_hex
@@ -15,7 +16,7 @@ from ..errors import BadSetting
 from ..requests.access import token_key
 from ..stores import without_password
 
-__all__ = ["LEAST_TOKEN", "TOKEN", "ProxySettings", "read_tokens", "upstreams_of"]
+__all__ = ["LEAST_TOKEN", "TOKEN", "ProxySettings", "aws_region_of", "read_tokens", "upstreams_of"]
 
 TOKEN: Final = "FOVEATE_PROXY_TOKEN"
 """The environment variable with the token that clients of other computers send."""
@@ -23,11 +24,15 @@ _SETTINGS: Final = "FOVEATE_PROXY_SETTINGS"
 """The environment variable with the settings of a worker, as JSON."""
 LEAST_TOKEN: Final = 16
 """Characters of a token."""
+_BEDROCK: Final = "bedrock"
 _PROVIDERS: Final = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com",
     "gemini": "https://generativelanguage.googleapis.com",
 }
+_AWS_REGION: Final = re.compile(r"[a-z]+(?:-[a-z]+)+-\d+")
+_AWS_HOST: Final = re.compile(r"(?:.+\.)?bedrock-runtime(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com")
+"""A host of Amazon Bedrock, also in a network of one's own."""
 
 
 class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +46,10 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     """URL that all other requests are sent to, without `/v1`."""
     gemini: str = _PROVIDERS["gemini"]
     """URL that requests in Gemini's format are sent to, without `/v1beta`."""
+    bedrock: str = ""
+    """URL that requests to Amazon Bedrock are sent to; "": they are refused, because the region is not known."""
+    aws_region: str = ""
+    """The region for which requests to Amazon Bedrock are signed; "": none is signed."""
     policy: str | None = None
     """Preset, or file of a preset. Default: that of the settings of foveate."""
     window: int | None = None
@@ -70,8 +79,8 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return the settings without keys and passwords."""
-        urls = {"store": self.store, "anthropic": self.anthropic, "openai": self.openai, "gemini": self.gemini}
-        hidden = {name: without_password(url) for name, url in urls.items()}
+        urls = ("store", "anthropic", "openai", "gemini", "bedrock")
+        hidden = {name: without_password(getattr(self, name)) for name in urls}
         shown = {**msgspec.structs.asdict(self), **hidden, "tokens": len(self.tokens)}
         return f"<ProxySettings: {', '.join(f'{name}={shown[name]!r}' for name in shown if name != 'secret')}>"
 
@@ -89,23 +98,35 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(os.environ[_SETTINGS], type=cls)
 
 
-def upstreams_of(upstream: str | None) -> dict[str, str]:
-    """Return the URLs for Anthropic's format, for Gemini's, and for all else (`openai`).
+def upstreams_of(upstream: str | None, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the URLs for Anthropic's format, for Gemini's, for Amazon Bedrock, and for all else (`openai`).
 
-    `upstream`: the name of a provider, a URL, or None for all providers. Raises BadSetting.
+    `upstream`: the name of a provider, a URL, or None for all providers. `environment`: has the region of Bedrock;
+    without one, its URL is "". Raises BadSetting.
     """
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
+    region = region if _AWS_REGION.fullmatch(region) else ""
+    providers = {**_PROVIDERS, _BEDROCK: f"https://bedrock-runtime.{region}.amazonaws.com" if region else ""}
     if upstream is None:
-        return dict(_PROVIDERS)
-    url = _PROVIDERS.get(upstream, upstream).rstrip("/")
+        return providers
+    if upstream == _BEDROCK and not region:
+        raise BadSetting("The region of Amazon Bedrock is not known. Set AWS_REGION, such as us-east-1.")
+    url = providers.get(upstream, upstream).rstrip("/")
     for end in ("/chat/completions", "/v1", "/v1beta"):
         url = url.removesuffix(end)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise BadSetting(
-            f"--upstream takes anthropic, openai, gemini, or a URL such as https://gateway.example, not {upstream!r}. "
+            f"--upstream takes {', '.join(providers)}, or a URL such as https://gateway.example, not {upstream!r}. "
             "A URL begins with http:// or https://, and has no query: clients send their own."
         )
-    return dict.fromkeys(_PROVIDERS, url)
+    return dict.fromkeys(providers, url)
+
+
+def aws_region_of(url: str) -> str:
+    """Return the region of a URL of Amazon Bedrock; "" for any other, which takes no signatures of AWS."""
+    match = _AWS_HOST.fullmatch(urlsplit(url).hostname or "")
+    return match["region"] if match else ""
 
 
 def read_tokens(file: Path | None, token: str, tenant: str) -> dict[str, str]:

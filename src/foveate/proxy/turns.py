@@ -18,11 +18,12 @@ import msgspec
 from ..conversation import Conversation
 from ..core.needs import DROP_STALE_REASONING, Needs
 from ..core.profiles import ASSUMED_WINDOW, profile_for
-from ..errors import ConflictError, FoveateError, StoreError, UnknownWindow
+from ..errors import BadInput, ConflictError, FoveateError, StoreError, UnknownWindow
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
-from ..requests import LENGTH_STATUSES, Api, ListMemory, RequestBody, WireRequest, beta_header
+from ..requests import LENGTH_STATUSES, Api, ListMemory, RequestBody, WireRequest, add_betas, beta_header
+from ..requests.aws_signature import is_signature
 from .client import ClientRequest, Header
 from .client_ids import session_in
 from .recognition import Recognized, Recognizer
@@ -38,6 +39,7 @@ T = TypeVar("T")
 _THREADS: Final = 16
 _UNCOMPRESSED: Final = (b"accept-encoding", b"identity")
 """An answer that is not compressed can be read on its way."""
+_STREAMS: Final = ("text/event-stream", "application/vnd.amazon.eventstream")
 _MOST_WARNINGS: Final = 200
 
 
@@ -109,6 +111,8 @@ class Turns:
     def _with_view(
         self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
     ) -> tuple[_Turn | None, Recognized | None]:
+        if is_signature(client.values.get("authorization", "")) and not self._upstream.signs(client):
+            raise BadInput("The signature of the request covers its body. Let the proxy sign, or use a token.")
         encoding = client.values.get("content-encoding", "")
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
         owner = f"{tenant} {session_in(client.values)}"
@@ -187,7 +191,7 @@ class Turns:
                 record.answered(answer.status)
                 if turn is None or wire is None or (is_encoded(answer) and not client.status):
                     return await copy(client, answer, record)
-                is_stream = answer.content_type == "text/event-stream" and not is_encoded(answer)
+                is_stream = answer.content_type in _STREAMS and not is_encoded(answer)
                 if answer.status != 200 or (client.status and not is_stream):  # No other answer continues a stream.
                     if not await self._failed(client, answer, wire, record):
                         return None
@@ -303,7 +307,8 @@ def unchanged(client: ClientRequest, api: Api, raw: bytes) -> tuple[bytes, list[
     Earlier requests may have gone out shorter. A model that binds reasoning refuses it behind another prefix, so it is
     asked to drop such reasoning instead.
     """
-    if api.format != "anthropic" or b'"signature"' not in raw:
+    is_signed = is_signature(client.values.get("authorization", ""))
+    if api.format != "anthropic" or b'"signature"' not in raw or is_signed:
         return raw, []
     try:
         body = RequestBody(api, raw)
@@ -315,7 +320,8 @@ def unchanged(client: ClientRequest, api: Api, raw: bytes) -> tuple[bytes, list[
         return raw, []
     options = Needs((), DROP_STALE_REASONING.options).added_to({"thinking": thinking})
     fields["thinking"] = msgspec.Raw(msgspec.json.encode(options["thinking"]))
-    return msgspec.json.encode(fields), _betas(client, DROP_STALE_REASONING.betas)
+    betas = add_betas(api, fields, DROP_STALE_REASONING.betas)
+    return msgspec.json.encode(fields), _betas(client, betas)
 
 
 _SLOW_SECONDS: Final = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
+from ..requests import BEDROCK_PATH
+from ..requests.aws_signature import Scope, is_signature, sign
 from .client import ClientRequest, Header
 from .settings import ProxySettings
 
@@ -69,7 +72,8 @@ class Upstream:
             read_bufsize=2**18,
         )
         # aiohttp would read the environment for each request, and add logins of a netrc file to it.
-        self._proxies = {base: _proxy_for(URL(base)) for base in (settings.anthropic, settings.openai, settings.gemini)}
+        bases = (settings.anthropic, settings.openai, settings.gemini, settings.bedrock)
+        self._proxies = {base: _proxy_for(URL(base)) for base in bases}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -77,11 +81,19 @@ class Upstream:
 
     def _base(self, client: ClientRequest) -> str:
         """Return the URL of the provider whose API a request uses."""
+        if client.path.startswith(BEDROCK_PATH):
+            return self._settings.bedrock
         if "anthropic-version" in client.values or client.path.endswith("/v1/messages"):
             return self._settings.anthropic
         is_google = bool(client.values.get("x-goog-api-key")) or client.path.startswith(_OF_GOOGLE)
         is_google |= client.method == "POST" and ":" in client.path.rpartition("/")[2]  # `models/NAME:METHOD`
         return self._settings.gemini if is_google else self._settings.openai
+
+    def signs(self, client: ClientRequest) -> bool:
+        """Return whether the proxy signs a request: for AWS, if it has no token."""
+        authorization = client.values.get("authorization", "")
+        is_aws = bool(self._settings.aws_region) and self._base(client) == self._settings.bedrock
+        return is_aws and (not authorization or is_signature(authorization))
 
     @asynccontextmanager
     async def send(
@@ -90,7 +102,7 @@ class Upstream:
         """Send a request and yield its answer as the provider begins it.
 
         `changes`: headers in place of the client's own of the same names; an empty value removes the header. Raises
-        aiohttp.ClientError and TimeoutError.
+        aiohttp.ClientError and TimeoutError, and BadSetting or MissingExtra if the request cannot be signed.
         """
         response = await self._answer(client, body, _request_headers(client.headers, dict(changes)))
         async with response:
@@ -107,6 +119,10 @@ class Upstream:
         base = self._base(client)
         while True:
             attempt = _Attempt()
+            if self.signs(client):  # Each time: a signature is valid for a few minutes.
+                content = body if isinstance(body, bytes) else b""
+                scope = Scope(self._settings.aws_region)
+                headers = await asyncio.to_thread(sign, scope, client.method, base + client.target, headers, content)
             try:
                 return await self._session.request(
                     client.method,

@@ -24,6 +24,7 @@ __all__ = ["CLIENTS", "client_command", "upstream_of", "wrap"]
 
 CLIENTS: Final = ("claude", "codex", "opencode", "gemini")
 """Claude Code, Codex, OpenCode and Gemini CLI."""
+_BEDROCK_URL: Final = "ANTHROPIC_BEDROCK_BASE_URL"
 _GEMINI_URL: Final = "GOOGLE_GEMINI_BASE_URL"
 _OPENCODE_CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 """A variable with settings of OpenCode as JSON. They are merged with those of its files."""
@@ -77,6 +78,8 @@ def client_command(words: Sequence[str], url: str, environment: Mapping[str, str
     """
     name, *arguments = words
     match name:
+        case "claude" if _uses_bedrock(environment):
+            return [name, *arguments], {**environment, _BEDROCK_URL: url}
         case "claude":
             return [name, *arguments], {**environment, "ANTHROPIC_BASE_URL": url}
         case "codex":
@@ -93,9 +96,16 @@ def client_command(words: Sequence[str], url: str, environment: Mapping[str, str
 
 
 def upstream_of(name: str, environment: Mapping[str, str]) -> str | None:
-    """Return the URL that a client sends its requests to without a proxy, if its variables name one."""
+    """Return where a client sends its requests without a proxy, if its variables say so: a URL, or a provider."""
+    if name == "claude" and _uses_bedrock(environment):
+        return environment.get(_BEDROCK_URL) or "bedrock"
     variable = {"claude": "ANTHROPIC_BASE_URL", "gemini": _GEMINI_URL}.get(name, "")
     return environment.get(variable) or None
+
+
+def _uses_bedrock(environment: Mapping[str, str]) -> bool:
+    """Return whether Claude Code sends its requests to Amazon Bedrock."""
+    return environment.get("CLAUDE_CODE_USE_BEDROCK", "").lower() in ("1", "true", "yes", "on")
 
 
 def _opencode_config(url: str, environment: Mapping[str, str]) -> str:
