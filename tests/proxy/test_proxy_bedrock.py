@@ -356,6 +356,25 @@ def test_without_a_region_bedrock_gets_no_request():
     assert provider.received == []
 
 
+def test_the_list_of_models_comes_from_another_host(monkeypatch: pytest.MonkeyPatch):
+    """Claude Code asks for it at the same address. Its token must not reach another provider."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    path = "/inference-profiles?type=SYSTEM_DEFINED"
+    with RawProvider(answer) as route:
+        monkeypatch.setenv("http_proxy", route.url)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        bedrock = "http://bedrock-runtime.eu-west-1.amazonaws.com"
+        with RawProvider(answer) as others, running_proxy(others.url, bedrock=bedrock) as proxy:
+            request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{BEARER}\r\nConnection: close\r\n\r\n"
+            assert split(ask(proxy.port, request.encode()))[0] == 200
+            assert post(proxy, f"/model/{MODEL}/converse", b"{}")[0] == 200
+    assert [exchange.target for exchange in route.received] == [
+        f"http://bedrock.eu-west-1.amazonaws.com{path}",
+        f"{bedrock}/model/{MODEL}/converse",
+    ]
+    assert others.received == []
+
+
 def test_betas_of_the_client_stay_in_the_body():
     script = [say("Hi."), say("Hi.")]
     with BedrockProvider(script) as provider, running_proxy(provider.url) as proxy:

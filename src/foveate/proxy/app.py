@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from ..errors import BadSetting, MissingExtra
 from ..open import open_store
 from ..ports import Store
-from ..requests import BEDROCK_PATH, NotContinued, api_of
+from ..requests import BEDROCK_PATHS, NotContinued, api_of
 from ..requests.access import is_local_name, is_loopback, token_key
 from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
 from .collector import spare_collector
@@ -103,7 +103,7 @@ class _Proxy:
                 await self._refuse(client, record, *tenant)
             elif self._active > self._settings.max_requests:
                 await self._refuse(client, record, 503, "The proxy serves too many requests. Try again later.")
-            elif client.path.startswith(BEDROCK_PATH) and not self._settings.bedrock:
+            elif client.path.startswith(BEDROCK_PATHS) and not self._settings.bedrock:
                 message = "The region of Amazon Bedrock is not known. Start the proxy with AWS_REGION."
                 await self._refuse(client, record, 501, message)
             elif api is None:
@@ -187,7 +187,7 @@ class _Proxy:
         body: dict[str, Any]
         if record.api == "gemini":
             body = {"error": {"code": status, "message": error["message"], "status": _STATES.get(status, "INTERNAL")}}
-        elif client.path.startswith(BEDROCK_PATH):
+        elif client.path.startswith(BEDROCK_PATHS):
             body = {"message": error["message"]}
         elif record.api == "anthropic" or "anthropic-version" in client.values:
             body = {"type": "error", "error": error}

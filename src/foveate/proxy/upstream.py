@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
-from ..requests import BEDROCK_PATH
+from ..requests import BEDROCK_PATHS
 from ..requests.aws_signature import Scope, is_signature, sign
 from .client import ClientRequest, Header
 from .settings import ProxySettings
@@ -72,7 +72,9 @@ class Upstream:
             read_bufsize=2**18,
         )
         # aiohttp would read the environment for each request, and add logins of a netrc file to it.
-        bases = (settings.anthropic, settings.openai, settings.gemini, settings.bedrock)
+        # AWS has a host for calls of models, and one for all else.
+        self._bedrock = settings.bedrock, settings.bedrock.replace("://bedrock-runtime", "://bedrock", 1)
+        bases = (settings.anthropic, settings.openai, settings.gemini, *self._bedrock)
         self._proxies = {base: _proxy_for(URL(base)) for base in bases}
 
     async def close(self) -> None:
@@ -81,8 +83,8 @@ class Upstream:
 
     def _base(self, client: ClientRequest) -> str:
         """Return the URL of the provider whose API a request uses."""
-        if client.path.startswith(BEDROCK_PATH):
-            return self._settings.bedrock
+        if client.path.startswith(BEDROCK_PATHS):
+            return self._bedrock[not client.path.startswith(BEDROCK_PATHS[0])]
         if "anthropic-version" in client.values or client.path.endswith("/v1/messages"):
             return self._settings.anthropic
         is_google = bool(client.values.get("x-goog-api-key")) or client.path.startswith(_OF_GOOGLE)
@@ -92,7 +94,7 @@ class Upstream:
     def signs(self, client: ClientRequest) -> bool:
         """Return whether the proxy signs a request: for AWS, if it has no token."""
         authorization = client.values.get("authorization", "")
-        is_aws = bool(self._settings.aws_region) and self._base(client) == self._settings.bedrock
+        is_aws = bool(self._settings.aws_region) and self._base(client) in self._bedrock
         return is_aws and (not authorization or is_signature(authorization))
 
     @asynccontextmanager

@@ -16,7 +16,7 @@ Everything here works on bytes and does no network I/O, so a proxy and the HTTP 
 from __future__ import annotations
 
 from .apis import (
-    BEDROCK_PATH,
+    BEDROCK_PATHS,
     CONVERSATION_HEADER,
     SERVER_STATE,
     Api,
@@ -31,7 +31,7 @@ from .request import LENGTH_STATUSES, AnsweredCall, ApiError, NotContinued, Wire
 from .writing import add_betas
 
 __all__ = [
-    "BEDROCK_PATH",
+    "BEDROCK_PATHS",
     "CONVERSATION_HEADER",
     "LENGTH_STATUSES",
     "SERVER_STATE",

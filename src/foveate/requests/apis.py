@@ -12,7 +12,7 @@ from ..formats.responses.items import REFERENCE, kind_of
 from ..models.known import check_model
 
 __all__ = [
-    "BEDROCK_PATH",
+    "BEDROCK_PATHS",
     "CONVERSATION_HEADER",
     "SERVER_STATE",
     "Api",
@@ -28,8 +28,8 @@ SERVER_STATE: Final = ("previous_response_id", "conversation", "thread", "cached
 CONVERSATION_HEADER: Final = "x-foveate-conversation"
 """The header of a request in which a program names the conversation. It is not sent on."""
 
-BEDROCK_PATH: Final = "/model/"
-"""How paths of requests to models of Amazon Bedrock begin."""
+BEDROCK_PATHS: Final = ("/model/", "/inference-profiles")
+"""How paths of Amazon Bedrock begin: those of models, and the list of models that Claude Code asks for."""
 
 
 class Api(NamedTuple):
