@@ -1,95 +1,48 @@
-"""A provider with the API of Amazon Bedrock: Claude by script. It writes and reads frames without foveate."""
+"""A provider with the API of Amazon Bedrock: Claude by script."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
-import struct
-import zlib
-from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+from aws_frames import exception, framed
 from servers import Exchange, RawProvider
 
 from foveate.testing import ScriptedModel
-from foveate.testing.responses import events
 from foveate.testing.script import IllegalRequest, ProviderError, ScriptedReply
 
-METRICS = "amazon-bedrock-invocationMetrics"
 EXCEPTIONS = {400: "ValidationException", 403: "AccessDeniedException", 429: "ThrottlingException"}
 
 
-def frame(headers: dict[str, str], payload: bytes) -> bytes:
-    """Return a frame, with headers that are texts."""
-    head = b"".join(
-        struct.pack("B", len(name)) + name.encode() + struct.pack(">BH", 7, len(value)) + value.encode()
-        for name, value in headers.items()
-    )
-    prelude = struct.pack(">II", 16 + len(head) + len(payload), len(head))
-    rest = struct.pack(">I", zlib.crc32(prelude)) + head + payload
-    return prelude + rest + struct.pack(">I", zlib.crc32(prelude + rest))
-
-
-def chunk(event: dict[str, Any] | bytes) -> bytes:
-    """Return the frame of an event of Anthropic's, as Bedrock writes it."""
-    content = event if isinstance(event, bytes) else json.dumps(event, separators=(",", ":")).encode()
-    payload = json.dumps({"bytes": b64encode(content).decode(), "p": "abcdefghijk"}, separators=(",", ":")).encode()
-    return frame({":event-type": "chunk", ":content-type": "application/json", ":message-type": "event"}, payload)
-
-
-def exception(kind: str, message: str) -> bytes:
-    """Return the frame of an error in a stream."""
-    headers = {":exception-type": kind, ":content-type": "application/json", ":message-type": "exception"}
-    return frame(headers, json.dumps({"message": message}).encode())
-
-
-def frames_in(stream: bytes) -> Iterator[tuple[bytes, dict[str, str], bytes]]:
-    """Yield each frame with its headers and its payload. Raises AssertionError for a wrong length or CRC."""
-    at = 0
-    while at < len(stream):
-        size, head, check = struct.unpack_from(">III", stream, at)
-        raw = stream[at : at + size]
-        assert len(raw) == size, "the last frame is cut"
-        assert check == zlib.crc32(raw[:8])
-        assert raw[-4:] == struct.pack(">I", zlib.crc32(raw[:-4]))
-        headers, place = {}, 12
-        while place < 12 + head:
-            end = place + 1 + raw[place]
-            name, (kind, length) = raw[place + 1 : end].decode(), struct.unpack_from(">BH", raw, end)
-            assert kind == 7
-            headers[name], place = raw[end + 3 : end + 3 + length].decode(), end + 3 + length
-        yield raw, headers, raw[12 + head : -4]
-        at += size
-
-
-def events_in(stream: bytes) -> list[dict[str, Any]]:
-    """Return the events in the frames of a stream."""
-    found = []
-    for _, headers, payload in frames_in(stream):
-        assert headers == {":event-type": "chunk", ":content-type": "application/json", ":message-type": "event"}
-        fields = json.loads(payload)
-        assert fields.keys() == {"bytes", "p"}
-        found.append(json.loads(b64decode(fields["bytes"])))
-    return found
-
-
-def as_sse(stream: bytes) -> bytes:
-    """Return the server-sent events that Anthropic would have sent."""
-    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events_in(stream))
-
-
-def framed(response: dict[str, Any], number: int = 0) -> list[bytes]:
-    """Return the frames of a response. `number`: that of the call, which its metrics have."""
-    usage = response["usage"]
-    found = []
-    for raw in events(response):
-        event = json.loads(raw.partition(b"data: ")[2])
-        if event["type"] == "message_stop":
-            counts = {"inputTokenCount": usage["input_tokens"], "outputTokenCount": usage["output_tokens"]}
-            event[METRICS] = {**counts, "invocationLatency": 100 + number, "firstByteLatency": 10}
-        found.append(chunk(event))
-    return found
+def check_signature(exchange: Exchange, secret: str) -> None:
+    """Assert that a request has a valid signature (AWS, "Signature Version 4", written apart from botocore)."""
+    fields = exchange.headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", ")
+    parts = dict(field.split("=", 1) for field in fields)
+    key, scope = parts["Credential"].split("/", 1)
+    day, region, service, _ = scope.split("/")
+    assert (key, region, service) == ("AKIDEXAMPLE", "eu-west-1", "bedrock")
+    names = parts["SignedHeaders"].split(";")
+    assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
+    assert exchange.headers["x-amz-security-token"] == "session-token-1"
+    lines = [
+        exchange.head.split(b" ", 1)[0].decode(),
+        quote(exchange.target, safe="/~"),
+        "",
+        *(f"{name}:{exchange.headers[name].strip()}" for name in names),
+        "",
+        parts["SignedHeaders"],
+        hashlib.sha256(exchange.body).hexdigest(),
+    ]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    text = "\n".join(("AWS4-HMAC-SHA256", exchange.headers["x-amz-date"], scope, digest))
+    signed = f"AWS4{secret}".encode()
+    for part in (day, region, service, "aws4_request", text):
+        signed = hmac.digest(signed, part.encode(), "sha256")
+    assert parts["Signature"] == signed.hex()
 
 
 class BedrockProvider(RawProvider):
@@ -127,7 +80,7 @@ class BedrockProvider(RawProvider):
     def _answered(self, model: str, body: dict[str, Any]) -> ScriptedReply:
         fields = {**body, "model": model}
         refused = {"model", "stream", "betas"} & body.keys()
-        if refused or fields.pop("anthropic_version", None) != "bedrock-2023-05-31":
+        if refused or not fields.pop("anthropic_version", None):
             self.illegal.append(body)
             raise _failure(f"extraneous key {sorted(refused)} is not permitted")
         betas = fields.pop("anthropic_beta", [])

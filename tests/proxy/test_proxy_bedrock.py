@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
-import os
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
 pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
 
-from bedrock_provider import METRICS, BedrockProvider, as_sse, chunk, events_in, exception, framed, frames_in
+from aws_frames import METRICS, as_sse, chunk, events_in, exception, framed, frames_in
+from bedrock_provider import BedrockProvider, check_signature
 from servers import Exchange, RawProvider, RunningProxy, ask, numbers, running_proxy, split
 from servers import post as request_of
 from waiting import until
@@ -28,7 +24,6 @@ from foveate.errors import StoreError
 from foveate.formats import gather
 from foveate.open import open_store
 from foveate.proxy.client_ids import read_ids
-from foveate.requests import aws_signature
 from foveate.testing import CutReply, Failure, ScriptedModel, call, say
 
 WINDOW = 16_000
@@ -414,49 +409,6 @@ def test_a_signed_request_passes_as_it_is_if_the_proxy_does_not_sign(strict: boo
         assert status == (502 if strict else 200)
         assert strict or "covers its body" in headers["x-foveate-unchanged"]
     assert [exchange.body for exchange in provider.received] == ([] if strict else [body])
-
-
-@pytest.fixture
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """Credentials of AWS in the environment; the secret key."""
-    pytest.importorskip("botocore", reason="botocore is not installed (the extra `bedrock`)")
-    secret = "secret-key-1"
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    variables = {"ACCESS_KEY_ID": "AKIDEXAMPLE", "SECRET_ACCESS_KEY": secret, "SESSION_TOKEN": "session-token-1"}
-    files = {name: str(tmp_path / "none") for name in ("CONFIG_FILE", "SHARED_CREDENTIALS_FILE")}
-    for name, value in {**variables, **files, "EC2_METADATA_DISABLED": "true"}.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    aws_signature._session.cache_clear()
-    yield secret
-    aws_signature._session.cache_clear()
-
-
-def check_signature(exchange: Exchange, secret: str) -> None:
-    """Assert that a request has a valid signature (AWS, "Signature Version 4", written apart from botocore)."""
-    fields = exchange.headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", ")
-    parts = dict(field.split("=", 1) for field in fields)
-    key, scope = parts["Credential"].split("/", 1)
-    day, region, service, _ = scope.split("/")
-    assert (key, region, service) == ("AKIDEXAMPLE", "eu-west-1", "bedrock")
-    names = parts["SignedHeaders"].split(";")
-    assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
-    assert exchange.headers["x-amz-security-token"] == "session-token-1"
-    lines = [
-        exchange.head.split(b" ", 1)[0].decode(),
-        quote(exchange.target, safe="/~"),
-        "",
-        *(f"{name}:{exchange.headers[name].strip()}" for name in names),
-        "",
-        parts["SignedHeaders"],
-        hashlib.sha256(exchange.body).hexdigest(),
-    ]
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    text = "\n".join(("AWS4-HMAC-SHA256", exchange.headers["x-amz-date"], scope, digest))
-    signed = f"AWS4{secret}".encode()
-    for part in (day, region, service, "aws4_request", text):
-        signed = hmac.digest(signed, part.encode(), "sha256")
-    assert parts["Signature"] == signed.hex()
 
 
 @pytest.mark.parametrize("own", [(), (SIGNED, "X-Amz-Date: 20261201T000000Z", "X-Amz-Security-Token: other")])
