@@ -56,6 +56,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "inspector": {"jinja2", "markdown_it", "markupsafe", "pygments", "starlette", "uvicorn"},
     "mcp": {"mcp", "pydantic"},
+    "requests": {"botocore"},
     "proxy": {"aiohttp", "starlette", "uvicorn", "yarl", "zstandard"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices", "prompt_toolkit"},
     "testing": {"hypothesis", "pytest"},

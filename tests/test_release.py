@@ -38,6 +38,7 @@ USES = {
     "mcp": "import foveate.mcp",
     "inspect": "from foveate.inspector import build_app; build_app",
     "proxy": "from foveate.proxy import ProxySettings; ProxySettings",
+    "bedrock": "import foveate.requests.aws_signature, botocore.auth",
     "anthropic": "import anthropic; from foveate import open_model; open_model('anthropic:claude-haiku-4-5')",
     "openai": "import openai; from foveate import open_model; open_model('openai:gpt-5-mini')",
     "postgres": "import foveate.stores.postgres",

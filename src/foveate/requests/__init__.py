@@ -1,15 +1,16 @@
 """Requests of a provider's API with the view in place of their messages, and their answers.
 
-Everything here works on bytes and does no network I/O, so a proxy and the HTTP clients of SDKs share it:
+Everything here works on bytes, so a proxy and the HTTP clients of SDKs share it. Nothing here uses the network, except
+botocore when it looks for credentials:
 
 - `apis.py`: the APIs, by path
 - `body.py`: the body of a request; what came with an earlier one is not read again
 - `request.py`: a request with the view, byte for byte the client's where nothing changes
+- `aws_signature.py`: signatures of requests to AWS
 - `cache_marks.py`: marks for Anthropic's prompt cache
 - `answer.py`: an answer on its way to the client; calls of `expand` are answered inside
 - `events.py`: server-sent events, as they came
-- `aws_signature.py`: signatures of requests to AWS
-- `event_frames.py`, `framed_answer.py`: the same for the frames of Amazon Bedrock
+- `framed_answer.py`, `event_frames.py`: the same for the frames of Amazon Bedrock
 - `splice_*.py`: one answer for the client, made of several of one format
 """
 

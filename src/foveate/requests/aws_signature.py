@@ -19,7 +19,7 @@ _OLD: Final = frozenset(("authorization", "x-amz-date", "x-amz-security-token", 
 
 
 class Scope(NamedTuple):
-    """What a signature is made for."""
+    """The region, service and key that a signature names."""
 
     region: str
     service: str = "bedrock"
