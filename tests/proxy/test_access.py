@@ -224,6 +224,27 @@ def test_the_region_of_bedrock_comes_from_the_environment():
             upstreams_of("bedrock", variables)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "url", "region"),
+    [
+        ([], "https://bedrock-runtime.us-west-2.amazonaws.com", ""),
+        (["--upstream", "bedrock"], "https://bedrock-runtime.us-west-2.amazonaws.com", "us-west-2"),
+        (["--upstream", "https://bedrock-runtime.eu-west-1.amazonaws.com"], None, "eu-west-1"),
+        (["--upstream", "https://gateway.example"], None, ""),
+    ],
+)
+def test_the_proxy_signs_only_if_it_is_started_for_bedrock(
+    arguments: list[str], url: str | None, region: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Variables of other programs must not let clients use the account."""
+    seen: list[ProxySettings] = []
+    monkeypatch.setenv("AWS_REGION", "us-west-2")
+    monkeypatch.setattr(foveate.proxy.server, "serve", lambda settings, **_: seen.append(settings))
+    monkeypatch.setattr(foveate.proxy.server, "check_start", lambda settings: None)
+    assert main(["proxy", "--store", str(tmp_path / "chats.db"), *arguments]) == 0
+    assert [(settings.bedrock, settings.aws_region) for settings in seen] == [(url or arguments[-1], region)]
+
+
 def test_only_urls_of_bedrock_have_a_region():
     for url, region in {
         "https://bedrock-runtime.us-west-2.amazonaws.com": "us-west-2",

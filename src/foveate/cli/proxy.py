@@ -115,7 +115,8 @@ def proxy(
     url = choose_store(store, settings)
     if workers > 1 and url.startswith("memory:"):
         raise BadSetting("Workers cannot share a store in memory. Name a file or a database: --store chats.db.")
-    upstreams = upstreams_of(upstream or (upstream_of(wrap, os.environ) if wrap else None), os.environ)
+    chosen = upstream or (upstream_of(wrap, os.environ) if wrap else None)
+    upstreams = upstreams_of(chosen, os.environ)
     window = settings["window"] if window is None else window
     Conversations("memory:", format="openai", policy=policy, window=window).close()  # Raises BadSetting.
     proxy_settings = ProxySettings(
@@ -133,7 +134,7 @@ def proxy(
         openai=upstreams["openai"],
         gemini=upstreams["gemini"],
         bedrock=upstreams["bedrock"],
-        aws_region=aws_region_of(upstreams["bedrock"]),
+        aws_region=aws_region_of(upstreams["bedrock"]) if chosen else "",  # Not because a variable is set.
     )
     check_start(proxy_settings)
     if wrap:

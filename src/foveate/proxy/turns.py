@@ -112,7 +112,9 @@ class Turns:
         self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
     ) -> tuple[_Turn | None, Recognized | None]:
         if is_signature(client.values.get("authorization", "")) and not self._upstream.signs(client):
-            raise BadInput("The signature of the request covers its body. Let the proxy sign, or use a token.")
+            raise BadInput(
+                "The signature of the request covers its body. Start the proxy with --upstream bedrock: it then signs."
+            )
         encoding = client.values.get("content-encoding", "")
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
         owner = f"{tenant} {session_in(client.values)}"

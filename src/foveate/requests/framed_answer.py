@@ -36,6 +36,10 @@ class FramedAnswer(Answer):
 
     def _framed(self, events: bytes) -> bytes:
         """Return server-sent events for the client in frames."""
+        if self._waiting and self._waiting[-1].event == events:  # As most.
+            raw = self._waiting[-1].raw
+            self._waiting.clear()
+            return raw
         shown: list[bytes] = []
         for event in EventSplitter().feed(events):
             place = next((at for at, frame in enumerate(self._waiting) if frame.event == event.raw), -1)
