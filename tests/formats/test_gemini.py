@@ -553,6 +553,9 @@ def test_a_reply_gives_its_message_and_usage():
     message, usage = get_format("gemini").parse_reply(reply(model({"text": "hi"}), **counts))
     assert message == assistant("hi")
     assert usage == Usage(input=45, cache_read=60, cache_write=None, output=27, reasoning=20)
+    inside = {"response": reply(model({"text": "hi"}), **counts), "traceId": "t1"}  # As Code Assist and batches.
+    assert get_format("gemini").parse_reply(inside) == (message, usage)
+    assert get_format("gemini").stop_of(inside) == get_format("gemini").stop_of(inside["response"])
 
 
 def test_unknown_counts_are_none():

@@ -27,14 +27,8 @@ class RunningProxy(NamedTuple):
 @contextmanager
 def running_proxy(upstream: str, **settings: Any) -> Iterator[RunningProxy]:
     """Serve during the block. `settings`: those of `ProxySettings`."""
-    chosen = {
-        "store": "memory:",
-        "policy": "balanced",
-        "window": 16_000,
-        "gemini": upstream,
-        "bedrock": upstream,
-        **settings,
-    }
+    chosen = {"store": "memory:", "policy": "balanced", "window": 16_000, **settings}
+    chosen = {"gemini": upstream, "code_assist": upstream, "bedrock": upstream, **chosen}
     config = config_of(ProxySettings(anthropic=upstream, openai=upstream, port=0, **chosen))
     server = WebServer(config)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -197,11 +197,13 @@ def test_an_upstream_is_a_provider_or_a_url():
         "https://generativelanguage.googleapis.com/v1beta": "https://generativelanguage.googleapis.com",
         "openai": "https://api.openai.com",
     }.items():
-        assert upstreams_of(given, {}) == {"anthropic": url, "openai": url, "gemini": url, "bedrock": url}
+        every = ("anthropic", "openai", "gemini", "code_assist", "bedrock")
+        assert upstreams_of(given, {}) == dict.fromkeys(every, url)
     assert upstreams_of(None, {}) == {
         "anthropic": "https://api.anthropic.com",
         "openai": "https://api.openai.com",
         "gemini": "https://generativelanguage.googleapis.com",
+        "code_assist": "https://cloudcode-pa.googleapis.com",
         "bedrock": "",
     }
     for wrong in ("gateway.example", "ftp://x.example", "https://", "https://x.example?a=1"):

@@ -18,7 +18,7 @@ from servers import RawProvider, RunningProxy, ask, numbers, running_proxy, spli
 from waiting import until
 
 import foveate
-from foveate import Message, ToolCall
+from foveate import Message, Text, ToolCall
 from foveate.core.edits import CALLER
 from foveate.formats import gather
 from foveate.open import open_store
@@ -53,23 +53,39 @@ def post(proxy: RunningProxy, path: str, body: Any, **headers: str) -> tuple[int
     return answer
 
 
+def post_to_code_assist(proxy: RunningProxy, method: str, fields: Any, **own: Any) -> bytes:
+    """Send the fields as Gemini CLI does with a Google login, and return the answer."""
+    body = {"model": "gemini-2.5-pro", "project": "p1", "request": {**fields, "session_id": "s-1"}, **own}
+    login = {"x-goog-api-key": "", "authorization": "Bearer ya29.token"}
+    status, _, content = post(proxy, f"/v1internal:{method}", body, **login)
+    assert status == 200, content
+    return content
+
+
 def own_id(called: Any) -> dict[str, str]:
     return {"id": called["id"]} if "id" in called else {}
 
 
-def loop(proxy: RunningProxy, contents: list[Any], *, stream: bool, gives_ids: bool = False) -> str:
+def loop(
+    proxy: RunningProxy, contents: list[Any], *, stream: bool, gives_ids: bool = False, has_login: bool = False
+) -> str:
     """The loop of a program that uses tools; return the last text. `gives_ids`: to calls without one."""
     while True:
         fields = {"systemInstruction": {"parts": [{"text": "Be brief."}]}, "tools": TOOLS, "contents": contents}
-        path = f"{path_of('streamGenerateContent')}?alt=sse" if stream else path_of("generateContent")
-        status, _, content = post(proxy, path, fields)
-        assert status == 200, content
+        method = "streamGenerateContent" if stream else "generateContent"
+        query = "?alt=sse" if stream else ""
+        if has_login:
+            content = post_to_code_assist(proxy, f"{method}{query}", fields, user_prompt_id="s-1########0")
+        else:
+            status, _, content = post(proxy, f"{path_of(method)}{query}", fields)
+            assert status == 200, content
         if stream:
             gatherer = gather("gemini")
             gatherer.feed(content)
             response: Any = gatherer.whole()
         else:
             response = json.loads(content)
+            response = response["response"] if has_login else response
         answer = response["candidates"][0]["content"]
         contents.append(answer)
         calls = [part["functionCall"] for part in answer["parts"] if "functionCall" in part]
@@ -166,6 +182,90 @@ def test_a_client_may_give_ids_to_calls(stream: bool, tmp_path: Path):
             assert len(replies_stored) == len(script) + 2
             assert chat.totals().calls_billed == len(script) + 2
             assert not any(record.author == CALLER for record in chat.journal.records())
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_tool_loop_of_code_assist_stays_in_the_window(stream: bool, tmp_path: Path):
+    """As Gemini CLI with a Google login: an object around request and answer, calls without ids, and a token."""
+    url = f"sqlite:///{tmp_path}/chats.db"
+    calls = [ToolCall("read_log", "read_log", json.dumps({"number": number})) for number in range(CALLS)]
+    script: list[Any] = [Message("assistant", (call,)) for call in calls]
+    script.insert(9, Message("assistant", (ToolCall("expand", "expand", '{"handle":"m3"}'),)))
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Which of the logs has an error?"}]}]
+    with (
+        StubServer(ScriptedModel([*script, say(ANSWER)], "gemini", strict=True)) as server,
+        RawProvider(b"") as others,
+        running_proxy(others.url, code_assist=server.url, store=url, window=WINDOW) as proxy,
+    ):
+        assert loop(proxy, contents, stream=stream, gives_ids=True, has_login=True) == ANSWER
+        assert (server.illegal, others.received) == ([], [])
+        until(lambda: numbers(proxy)['foveate_requests_total{api="gemini",outcome="managed"}'] == CALLS + 1)
+        assert numbers(proxy)['foveate_expansions_total{api="gemini"}'] == 1
+    own, sent = len(json.dumps(contents)), max(len(request.body) for request in server.received)
+    assert own > 100_000
+    assert sent < 0.6 * own
+    assert "expand" not in json.dumps(contents)
+    for request in server.received:
+        assert list(request.values) == ["model", "project", "request", "user_prompt_id"]
+        assert request.values["request"]["session_id"] == "s-1"
+        assert request.headers["authorization"] == "Bearer ya29.token"
+    with open_store(url) as store:
+        [name] = store.names("")
+        assert name.startswith("s-1.")
+        with foveate.open_conversation(name, store=store, format="gemini", window=WINDOW) as chat:
+            assert chat.totals().calls_billed == CALLS + 2
+            assert chat.journal.verify() == []
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_an_answer_of_code_assist_with_an_expansion_is_one_answer(stream: bool):
+    def looks() -> Message:
+        return Message("assistant", (Text("I look. "), ToolCall("expand", "expand", '{"handle":"m2"}')))
+
+    fields = {"tools": TOOLS, "contents": [{"role": "user", "parts": [{"text": "Hello."}]}]}
+    method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    with (
+        StubServer(ScriptedModel([looks(), say("I saw."), say("Bye.")], "gemini")) as server,
+        running_proxy(server.url) as proxy,
+    ):
+        content = post_to_code_assist(proxy, method, fields)
+        plain = post_to_code_assist(proxy, method, fields)
+    answers = [json.loads(line[6:]) for line in content.splitlines() if line] if stream else [json.loads(content)]
+    assert {answer["traceId"] for answer in answers} == {"trace-r0001"}
+    assert {answer["response"]["responseId"] for answer in answers} == {"r0001"}
+    parts = [part for answer in answers for part in answer["response"]["candidates"][0]["content"].get("parts", ())]
+    assert "".join(part.get("text", "") for part in parts) == "I look. I saw."
+    assert not any("functionCall" in part for part in parts)
+    reasons = [answer["response"]["candidates"][0].get("finishReason") for answer in answers]
+    assert [reason for reason in reasons if reason] == ["STOP"]
+    assert b"trace-r0003" in plain
+
+
+def test_a_request_of_code_assist_without_changes_keeps_its_bytes():
+    answer = b'HTTP/1.1 429 Too Many Requests\r\nContent-Length: 13\r\nConnection: close\r\n\r\n{ "error":{}}'
+    request = b'{"contents" : [{"role":"user","parts":[{"text":"Hi."}]}],"labels":{"a" :1}}'
+    body = b'{ "request": %s, "model" :"gemini-2.5-pro", "later": [ 1 ]}' % request
+    with_tools = body.replace(b'"labels"', b'"tools":[{"functionDeclarations":[{"name" :"a"}]}],"labels"')
+    with (
+        RawProvider(answer) as provider,
+        RawProvider(b"") as others,
+        running_proxy(others.url, code_assist=provider.url) as proxy,
+    ):
+        for sent in (body, with_tools):
+            status, _, content = post(proxy, "/v1internal:generateContent", sent)
+            assert (status, content) == (429, b'{ "error":{}}')
+        for sent in (b"{}", b'{"request":1}', b'{"request":{"contents":1}}'):
+            post(proxy, "/v1internal:generateContent", sent)
+        for method in ("countTokens", "loadCodeAssist", "onboardUser", "streamGenerateContent"):
+            assert "x-foveate-conversation" not in post(proxy, f"/v1internal:{method}", body)[1]
+    received = [exchange.body for exchange in provider.received]
+    assert received[0] == body
+    assert received[1].startswith(b'{"request":{"contents":[{"role":"user","parts":[{"text":"Hi."}]}],"tools":[')
+    assert received[1].endswith(b'},"model":"gemini-2.5-pro","later":[ 1 ]}')
+    assert b'[{"functionDeclarations":[{"name" :"a"},' in received[1]
+    assert b'"labels":{"a" :1}' in received[1]
+    assert received[2:5] == [b"{}", b'{"request":1}', b'{"request":{"contents":1}}']
+    assert received[5:] == [body] * 4
 
 
 def test_a_refusal_as_too_long_is_repeated_with_less():

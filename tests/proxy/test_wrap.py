@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import foveate.proxy.wrap
+from foveate.cli.app import main
 from foveate.errors import BadSetting
+from foveate.proxy.settings import ProxySettings
 from foveate.proxy.wrap import client_command, upstream_of
 from foveate.testing import ScriptedModel
 from foveate.testing.server import StubServer
@@ -90,7 +93,7 @@ def test_codex_gets_the_address_as_a_setting():
 def test_gemini_cli_gets_the_address_of_the_proxy():
     command, environment = client_command(["gemini", "-p", "hi"], URL, {"HOME": "/h"})
     assert command == ["gemini", "-p", "hi"]
-    assert environment == {"HOME": "/h", "GOOGLE_GEMINI_BASE_URL": URL}
+    assert environment == {"HOME": "/h", "GOOGLE_GEMINI_BASE_URL": URL, "CODE_ASSIST_ENDPOINT": URL}
 
 
 def test_settings_of_opencode_are_kept():
@@ -115,6 +118,23 @@ def test_unreadable_settings_of_opencode_are_refused(settings: str):
 def test_an_unknown_client_is_refused():
     with pytest.raises(BadSetting, match="claude, codex, opencode, gemini"):
         client_command(["vim"], URL, {})
+
+
+def test_each_api_of_gemini_cli_goes_where_its_variable_says(monkeypatch: pytest.MonkeyPatch):
+    started: list[ProxySettings] = []
+    monkeypatch.setattr(foveate.proxy.wrap, "wrap", lambda settings, *_: started.append(settings) or 0)
+    monkeypatch.setenv("CODE_ASSIST_ENDPOINT", "https://one.example/")
+    monkeypatch.delenv("GOOGLE_GEMINI_BASE_URL", raising=False)
+    assert main(["proxy", "--wrap", "gemini", "--store", "memory:"]) == 0
+    assert main(["proxy", "--wrap", "gemini", "--store", "memory:", "--upstream", "https://two.example"]) == 0
+    monkeypatch.setenv("CODE_ASSIST_ENDPOINT", "")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "https://three.example")
+    assert main(["proxy", "--wrap", "gemini", "--store", "memory:"]) == 0
+    assert [(settings.gemini, settings.code_assist) for settings in started] == [
+        ("https://generativelanguage.googleapis.com", "https://one.example"),
+        ("https://two.example", "https://two.example"),
+        ("https://three.example", "https://cloudcode-pa.googleapis.com"),
+    ]
 
 
 def test_variables_of_some_clients_name_their_provider():

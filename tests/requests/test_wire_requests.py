@@ -600,6 +600,12 @@ def test_paths_name_the_api():
         assert api_of(f"/model/{name}/count-tokens") is None
     for name in ("meta.llama3-70b-instruct-v1:0", f"{arn}:foundation-model/amazon.nova-pro-v1:0"):
         assert api_of(f"/model/{name}/invoke") is None
+    login = gemini._replace(model="", inside="request")
+    assert api_of("/v1internal:generateContent") == login
+    assert api_of("/v1internal:streamGenerateContent", "alt=sse") == login._replace(is_stream=True)
+    assert api_of("/v1internal:streamGenerateContent") is None
+    assert api_of("/v1internal:loadCodeAssist") is None
+    assert api_of("/v1beta/models/v1internal:generateContent") == gemini._replace(model="v1internal")
     assert api_of("/v1beta/models/gemini-embedding:batchEmbedContents") is None
     assert model_name("anthropic", "claude-opus-5-5") == "claude-opus-5-5"
     assert model_name("openai", "claude-opus-5-5") == "gateway:claude-opus-5-5"

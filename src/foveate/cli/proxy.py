@@ -97,7 +97,7 @@ def proxy(
     try:
         from ..proxy.server import check_start, serve
         from ..proxy.settings import LEAST_TOKEN, TOKEN, ProxySettings, aws_region_of, read_tokens, upstreams_of
-        from ..proxy.wrap import upstream_of
+        from ..proxy.wrap import CODE_ASSIST_URL, upstream_of
         from ..proxy.wrap import wrap as run_wrapped
         from ..requests.access import is_loopback
     except ModuleNotFoundError as error:
@@ -117,6 +117,9 @@ def proxy(
         raise BadSetting("Workers cannot share a store in memory. Name a file or a database: --store chats.db.")
     chosen = upstream or (upstream_of(wrap, os.environ) if wrap else None)
     upstreams = upstreams_of(chosen, os.environ)
+    if wrap and upstream is None:
+        login = upstreams_of(os.environ.get(CODE_ASSIST_URL) or None, os.environ)
+        upstreams["code_assist"] = login["code_assist"]
     window = settings["window"] if window is None else window
     Conversations("memory:", format="openai", policy=policy, window=window).close()  # Raises BadSetting.
     proxy_settings = ProxySettings(
@@ -135,6 +138,7 @@ def proxy(
         gemini=upstreams["gemini"],
         bedrock=upstreams["bedrock"],
         aws_region=aws_region_of(upstreams["bedrock"]) if chosen else "",  # Not because a variable is set.
+        code_assist=upstreams["code_assist"],
     )
     check_start(proxy_settings)
     if wrap:

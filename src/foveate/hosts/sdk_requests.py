@@ -45,7 +45,8 @@ class SdkRequests:
         try:
             if is_signature(authorization):
                 check_credentials(scope_of(authorization))
-            chat = self._conversation(api.format, json.loads(content), name, "", "")
+            body = json.loads(content)
+            chat = self._conversation(api.format, body[api.inside] if api.inside else body, name, "", "")
             return self._host.with_window(
                 lambda window: WireRequest(chat, api, content, adds_marks=True, window=window)
             )

@@ -1,6 +1,6 @@
 """Ids that clients send with a request: the session, the agent, and the owner of both.
 
-Sources: recorded requests of Claude Code 2.1, Codex 0.169, OpenCode 1.18 and pi 0.74.
+Sources: recorded requests of Claude Code 2.1, Codex 0.169, OpenCode 1.18, pi 0.74 and Gemini CLI 0.61.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ClientIds(NamedTuple):
 def read_ids(headers: Mapping[str, str], fields: Mapping[str, Raw]) -> ClientIds:
     """Return the ids in a request. `headers`: names in lower case. `fields`: those of the body, not decoded."""
     user = _user_of(fields)
-    session = session_in(headers) or user.get("session_id", "")
+    session = session_in(headers) or user.get("session_id", "") or _text(fields.get("session_id"))  # Of Code Assist.
     if not session:
         cache_key = _text(fields.get("prompt_cache_key"))  # Some programs send one key for all their conversations.
         session = cache_key if _UUID.fullmatch(cache_key) else ""

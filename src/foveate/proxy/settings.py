@@ -29,6 +29,7 @@ _PROVIDERS: Final = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com",
     "gemini": "https://generativelanguage.googleapis.com",
+    "code_assist": "https://cloudcode-pa.googleapis.com",
 }
 _AWS_REGION: Final = re.compile(r"[a-z]+(?:-[a-z]+)+-\d+")
 _AWS_HOST: Final = re.compile(r"(?:.+\.)?bedrock-runtime(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com")
@@ -50,6 +51,8 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     """URL that requests to Amazon Bedrock are sent to; "": they are refused, because the region is not known."""
     aws_region: str = ""
     """The region for which requests to Amazon Bedrock are signed; "": none is signed."""
+    code_assist: str = _PROVIDERS["code_assist"]
+    """URL that requests of Gemini CLI with a Google login are sent to, without `/v1internal`."""
     policy: str | None = None
     """Preset, or file of a preset. Default: that of the settings of foveate."""
     window: int | None = None
@@ -79,7 +82,7 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return the settings without keys and passwords."""
-        urls = ("store", "anthropic", "openai", "gemini", "bedrock")
+        urls = ("store", *_PROVIDERS, _BEDROCK)
         hidden = {name: without_password(getattr(self, name)) for name in urls}
         shown = {**msgspec.structs.asdict(self), **hidden, "tokens": len(self.tokens)}
         return f"<ProxySettings: {', '.join(f'{name}={shown[name]!r}' for name in shown if name != 'secret')}>"
@@ -99,7 +102,8 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def upstreams_of(upstream: str | None, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the URLs for Anthropic's format, for Gemini's, for Amazon Bedrock, and for all else (`openai`).
+    """Return the URLs for Anthropic's format, for Gemini's, for Code Assist, for Amazon Bedrock, and for all else
+    (`openai`).
 
     `upstream`: the name of a provider, a URL, or None for all providers. `environment`: has the region of Bedrock;
     without one, its URL is "". Raises BadSetting.

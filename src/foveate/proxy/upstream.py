@@ -37,6 +37,8 @@ _NOT_SENT_ON = _CONNECTION | {b"host", b"expect"}
 _OWN = b"x-foveate-"
 _OF_GOOGLE = ("/v1beta/", "/v1alpha/", "/upload/")
 """How paths of the Gemini API begin. Others have the same with another version."""
+_OF_CODE_ASSIST = ("/v1internal:", "/v1internal/")
+"""How paths of Code Assist begin."""
 _CONNECT_SECONDS = 10
 _ENCODINGS_MAX = 3
 """Encodings of a request's body. Each costs as much as the largest body."""
@@ -74,7 +76,7 @@ class Upstream:
         # aiohttp would read the environment for each request, and add logins of a netrc file to it.
         # AWS has a host for calls of models, and one for all else.
         self._bedrock = settings.bedrock, settings.bedrock.replace("://bedrock-runtime", "://bedrock", 1)
-        bases = (settings.anthropic, settings.openai, settings.gemini, *self._bedrock)
+        bases = (settings.anthropic, settings.openai, settings.gemini, settings.code_assist, *self._bedrock)
         self._proxies = {base: _proxy_for(URL(base)) for base in bases}
 
     async def close(self) -> None:
@@ -85,6 +87,8 @@ class Upstream:
         """Return the URL of the provider whose API a request uses."""
         if client.path.startswith(BEDROCK_PATHS):
             return self._bedrock[not client.path.startswith(BEDROCK_PATHS[0])]
+        if client.path.startswith(_OF_CODE_ASSIST):
+            return self._settings.code_assist
         if "anthropic-version" in client.values or client.path.endswith("/v1/messages"):
             return self._settings.anthropic
         is_google = bool(client.values.get("x-goog-api-key")) or client.path.startswith(_OF_GOOGLE)

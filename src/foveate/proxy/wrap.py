@@ -20,12 +20,14 @@ from .records import write_log
 from .server import config_of
 from .settings import ProxySettings
 
-__all__ = ["CLIENTS", "client_command", "upstream_of", "wrap"]
+__all__ = ["CLIENTS", "CODE_ASSIST_URL", "client_command", "upstream_of", "wrap"]
 
 CLIENTS: Final = ("claude", "codex", "opencode", "gemini")
 """Claude Code, Codex, OpenCode and Gemini CLI."""
 _BEDROCK_URL: Final = "ANTHROPIC_BEDROCK_BASE_URL"
 _GEMINI_URL: Final = "GOOGLE_GEMINI_BASE_URL"
+CODE_ASSIST_URL: Final = "CODE_ASSIST_ENDPOINT"
+"""The variable with the URL that Gemini CLI uses with a Google login."""
 _OPENCODE_CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 """A variable with settings of OpenCode as JSON. They are merged with those of its files."""
 
@@ -87,7 +89,7 @@ def client_command(words: Sequence[str], url: str, environment: Mapping[str, str
         case "opencode":
             return [name, *arguments], {**environment, _OPENCODE_CONFIG: _opencode_config(url, environment)}
         case "gemini":
-            return [name, *arguments], {**environment, _GEMINI_URL: url}
+            return [name, *arguments], {**environment, _GEMINI_URL: url, CODE_ASSIST_URL: url}
         case _:
             raise BadSetting(
                 f"--wrap knows {', '.join(CLIENTS)}, not {name!r}. Start `foveate proxy`, and set the base URL of "

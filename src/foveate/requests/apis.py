@@ -47,6 +47,8 @@ class Api(NamedTuple):
     """Whether the answer is a stream, if the path says so; None if the body does."""
     is_bedrock: bool = False
     """Whether it is Anthropic's API as Amazon Bedrock has it: betas stand in the body, and a stream has frames."""
+    inside: str = ""
+    """The key of the object that holds all fields but the model; "" if the body holds them."""
 
 
 _APIS: Final = {
@@ -65,6 +67,8 @@ _CLAUDE_ON_BEDROCK: Final = re.compile(
     r"(?:.*[./])?anthropic\.claude.*|arn:[^/]*:(?:application-inference-profile|provisioned-model)/.*"
 )
 """Names of Claude, and those of models of which only the owner knows which they are."""
+_OF_CODE_ASSIST: Final = re.compile(r".*/v1internal:(?P<method>\w+)")
+"""A path of Code Assist, which Gemini CLI uses with a Google login."""
 _COUNTS: Final = "count-tokens"
 """How the names of models begin with which Vertex AI counts the tokens of a request for Claude."""
 
@@ -90,16 +94,21 @@ def _api_of_bedrock(path: str) -> Api | None:
 def _api_of_google(path: str, query: str) -> Api | None:
     match = _OF_GOOGLE.fullmatch(path)
     if match is None:
-        return None
+        other = _OF_CODE_ASSIST.fullmatch(path)
+        return _api_of_method(_GEMINI._replace(inside="request"), other["method"], query) if other else None
     publisher, model, method = match.group("publisher", "model", "method")
     if publisher == "anthropic":  # The body of a request is Anthropic's, without the model.
         is_message = method in ("rawPredict", "streamRawPredict") and not model.startswith(_COUNTS)
         return _BY_FORMAT["anthropic"]._replace(model=model) if is_message else None
+    return _api_of_method(_GEMINI._replace(model=model), method, query)
+
+
+def _api_of_method(api: Api, method: str, query: str) -> Api | None:
     match method:
         case "generateContent":
-            return _GEMINI._replace(model=model, is_stream=False)
+            return api._replace(is_stream=False)
         case "streamGenerateContent" if "alt=sse" in query.split("&"):
-            return _GEMINI._replace(model=model, is_stream=True)
+            return api._replace(is_stream=True)
         case _:
             return None
 

@@ -146,6 +146,8 @@ class RequestBody:
         """
         self.content = content
         """The bytes as they came."""
+        self.around: dict[str, Raw] = {}
+        """The values of the body by key, not decoded, if an object in it holds the fields (`Api.inside`)."""
         self._api = api
         self._known: _KnownList | None = None  # the list of an earlier body that begins as this one
         self._count = 0  # items that both have
@@ -155,7 +157,7 @@ class RequestBody:
             key = owner, api.format, content[:_BEGINNING]
             self._known, self._count, end = memory._find(key, content)
             read = self._rest(end)
-        self.fields: dict[str, Raw] = _FIELDS.decode(content) if read is None else read
+        self.fields: dict[str, Raw] = self._read(content) if read is None else read
         """The values by key, not decoded. In the place of the list of messages, there may be a part: see `items`."""
         if read is None:
             self._known, self._count = None, 0
@@ -164,6 +166,14 @@ class RequestBody:
             if self._own is not None:
                 is_continued = self._known is not None and self._count * 2 > len(self._known.items)
                 memory._keep(key, self._own, self._known if is_continued else None)
+
+    def _read(self, content: bytes) -> dict[str, Raw]:
+        """Return the values by key, not decoded."""
+        fields = _FIELDS.decode(content)
+        if not self._api.inside:
+            return fields
+        self.around = fields
+        return _FIELDS.decode(fields.get(self._api.inside, b"{}"))
 
     def _rest(self, end: int) -> dict[str, Raw] | None:
         """Return the values by key, with only the items behind the known ones; None if the body must be read whole.
@@ -175,7 +185,7 @@ class RequestBody:
             return None
         mark = f'"{token_hex(16)}"'.encode()
         try:
-            fields = _FIELDS.decode(b"".join((self._known.head, mark, self.content[end:])))
+            fields = self._read(b"".join((self._known.head, mark, self.content[end:])))
             rest = _LIST.decode(fields[self._api.messages])
         except (msgspec.MsgspecError, KeyError):
             return None
@@ -202,6 +212,8 @@ class RequestBody:
     @property
     def model(self) -> str:
         """The name of the model as the client wrote it; "" if there is none."""
+        if (raw := self.around.get("model")) is not None:
+            return str(json.loads(bytes(raw)) or "")
         return self._api.model or str(self.value("model") or "")
 
     @property

@@ -17,6 +17,9 @@ __all__ = ["GeminiSplice"]
 
 _SAME = ("responseId", "modelVersion", "createTime")
 """Fields of the first response that all its events have."""
+_SAME_AROUND = ("traceId",)
+"""The same, next to the response: Code Assist has it inside of an object."""
+_INSIDE = "response"
 _CALL = "functionCall"
 _CANDIDATES = "candidates"
 _USAGE = "usageMetadata"
@@ -29,6 +32,7 @@ class GeminiSplice:
         self._is_ours = is_ours
         self._is_first = True
         self._head: dict[str, Any] = {}  # the fields that every event has at the client
+        self._around: dict[str, Any] = {}  # those next to the response
         self._before: dict[str, Any] = {}  # usage of the responses before this one
         self._parts: list[Any] = []  # of whole responses for the client
         self._begin()
@@ -37,7 +41,7 @@ class GeminiSplice:
         self._calls: list[bool] = []  # whether each call is ours
         self._is_open = False  # whether the arguments of the newest call go on
         self._usage: dict[str, Any] = {}
-        self._end: dict[str, Any] | None = None  # the event with the reason, if it waits
+        self._end: tuple[dict[str, Any], dict[str, Any]] | None = None  # the event with the reason, if it waits
         self._whole: dict[str, Any] = {}
         self.asks_only_us = False
         self.is_changed = not self._is_first
@@ -55,28 +59,39 @@ class GeminiSplice:
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""
-        data = event.data
-        if data is None or not (_CANDIDATES in data or _USAGE in data):
+        outer = event.data
+        data = _response(outer or {})
+        if outer is None or not (_CANDIDATES in data or _USAGE in data):
             return event.raw
         if self._is_first:
-            self._head |= {key: data[key] for key in _SAME if key in data}
+            self._note_head(outer, data)
         self._usage = dict(data.get(_USAGE) or self._usage)
         candidate = _first(data)
         parts = self._shown_parts(candidate)
         if not self.is_changed:
             return event.raw
         if not candidate:  # An event with the usage alone.
-            return b"" if self.asks_only_us else write_event({**data, **self._head, _USAGE: self._all_usage()})
+            shown = {**data, **self._head, _USAGE: self._all_usage()}
+            return b"" if self.asks_only_us else write_event(self._enclosed(outer, shown))
         content = {**(candidate.get("content") or {"role": "model"}), "parts": parts}
         shown = {**data, **self._head, _CANDIDATES: [{**candidate, "content": content}]}
         if candidate.get("finishReason"):
             self.asks_only_us = self._asks_only_us(candidate)
             if self.asks_only_us:  # It waits for the next response.
-                self._end = {**shown, _CANDIDATES: [{**candidate, "content": {**content, "parts": []}}]}
+                self._end = outer, {**shown, _CANDIDATES: [{**candidate, "content": {**content, "parts": []}}]}
                 del shown[_CANDIDATES][0]["finishReason"]
             elif usage := self._all_usage():  # Otherwise an event behind this one has it.
                 shown[_USAGE] = usage
-        return write_event(shown) if parts or "finishReason" in shown[_CANDIDATES][0] else b""
+        is_shown = parts or "finishReason" in shown[_CANDIDATES][0]
+        return write_event(self._enclosed(outer, shown)) if is_shown else b""
+
+    def _note_head(self, outer: dict[str, Any], response: dict[str, Any]) -> None:
+        self._head |= {key: response[key] for key in _SAME if key in response}
+        self._around |= {key: outer[key] for key in _SAME_AROUND if key in outer}
+
+    def _enclosed(self, outer: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+        """Return a response for the client in the place of the one that `outer` is, or has inside."""
+        return response if _response(outer) is outer else {**outer, **self._around, _INSIDE: response}
 
     def _shown_parts(self, candidate: dict[str, Any]) -> list[Any]:
         """Return the parts for the client."""
@@ -102,7 +117,8 @@ class GeminiSplice:
         """See `Splice`."""
         if self._end is None or not self.asks_only_us:
             return b""
-        return write_event({**self._end, _USAGE: self._all_usage()})
+        outer, response = self._end
+        return write_event(self._enclosed(outer, {**response, _USAGE: self._all_usage()}))
 
     def failure(self, error: dict[str, Any]) -> bytes:
         """See `Splice`. It is JSON in no event, as Google sends it: its SDK for JavaScript sees no other error."""
@@ -112,19 +128,29 @@ class GeminiSplice:
 
     def receive(self, reply: dict[str, Any]) -> None:
         """See `Splice`."""
-        self._usage = dict(reply.get(_USAGE) or {})
-        candidate = _first(reply)
+        response = _response(reply)
+        self._usage = dict(response.get(_USAGE) or {})
+        candidate = _first(response)
         self._parts += self._shown_parts(candidate)
-        self._head = self._head or {key: reply[key] for key in _SAME if key in reply}
+        if self._is_first:
+            self._note_head(reply, response)
         self._whole = reply
         self.asks_only_us = self._asks_only_us(candidate)
 
     def joined(self) -> dict[str, Any]:
         """See `Splice`."""
-        candidate = _first(self._whole)
+        response = _response(self._whole)
+        candidate = _first(response)
         content = {**(candidate.get("content") or {"role": "model"}), "parts": self._parts}
         usage = {_USAGE: self._all_usage()} if self._usage else {}
-        return {**self._whole, **self._head, _CANDIDATES: [{**candidate, "content": content}], **usage}
+        shown = {**response, **self._head, _CANDIDATES: [{**candidate, "content": content}], **usage}
+        return self._enclosed(self._whole, shown)
+
+
+def _response(outer: dict[str, Any]) -> dict[str, Any]:
+    """Return the response that Code Assist has inside of an object, or this one."""
+    inside = outer.get(_INSIDE)
+    return inside if isinstance(inside, dict) else outer
 
 
 def _first(response: dict[str, Any]) -> dict[str, Any]:

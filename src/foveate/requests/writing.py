@@ -88,7 +88,10 @@ class RequestWriter:
             own = {key: json_value(fields[key])} if key in fields else {}
             fields[key] = msgspec.json.encode(Needs(options={key: value}).added_to(own)[key])
         betas = add_betas(self._api, fields, needs.betas)
-        return WrittenRequest(_object(fields, lists), betas, request.tokens_history)
+        content = _object(fields, lists)
+        if key := self._api.inside:
+            content = _object({**self._body.around, key: content})
+        return WrittenRequest(content, betas, request.tokens_history)
 
     def _is_own(self, request: RequestItems) -> bool:
         """Return whether the request shows the client's list, as it is."""

@@ -133,7 +133,7 @@ class StubServer:
         path = request.path
         model = self.model_at(path)
         try:
-            return model.answer({**request.values, **_named_in(path)})
+            return model.answer({**_fields_of(request), **_named_in(path)})
         except IllegalRequest as illegal:
             self.illegal.append(illegal)
             raise _refusal(path, 400, "; ".join(map(str, illegal.refusals))) from illegal
@@ -175,10 +175,13 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
                 stub.wait(answered.seconds)
                 self.close_connection = answered.cut is not None
                 if not answered.cut:
-                    self._whole(200, answered.response)
+                    is_inside = _is_code_assist(request.path)
+                    self._whole(200, _enclosed(answered.response) if is_inside else answered.response)
                 return
             usage = bool((values.get("stream_options") or {}).get("include_usage"))
             sent = list(events(answered.response, usage=usage))
+            if _is_code_assist(request.path):
+                sent = [b"data: " + json.dumps(_enclosed(json.loads(event[6:]))).encode() + b"\n\n" for event in sent]
             half = len(sent) // 2
             self._begin(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
             self._chunks(sent[:half])
@@ -215,6 +218,21 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+def _is_code_assist(path: str) -> bool:
+    """Return whether a path belongs to the API of Gemini CLI with a Google login, which has all inside of objects."""
+    return "/v1internal:" in path
+
+
+def _enclosed(response: Mapping[str, Any]) -> dict[str, Any]:
+    return {"response": response, "traceId": f"trace-{response.get('responseId')}"}
+
+
+def _fields_of(request: ReceivedRequest) -> dict[str, Any]:
+    """Return the fields of a request's body."""
+    values = request.values
+    return {**values["request"], "model": values["model"]} if _is_code_assist(request.path) else values
 
 
 def _named_in(path: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from ..json import copy_json, encode
 from ..stops import gemini_stop
 from ..tools import for_gemini
 from ..ui_messages import is_ui_message, read_ui_message
-from .read import NAME, fields_of, read, read_reply
+from .read import NAME, fields_of, read, read_reply, response_fields
 from .write import cut, user_note, write, write_view
 
 __all__ = ["Gemini"]
@@ -53,7 +53,7 @@ class Gemini(CachedFormat):
 
     def stop_of(self, reply: object) -> Stop | None:
         """Return why a response ended: the `finishReason` of its first candidate, or the reason of a block."""
-        return gemini_stop(fields_of(reply, "reply"))
+        return gemini_stop(response_fields(reply, "reply"))
 
     def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
         """Return contents for these messages. A system message keeps its role; `prompt` moves it."""

@@ -10,7 +10,7 @@ from typing import Any
 from ...ports import Delta
 from ..json import to_text
 from ..streams import EventReader
-from .read import CALL, SIGNATURE, fields_of
+from .read import CALL, SIGNATURE, fields_of, response_fields
 
 __all__ = ["GeminiGatherer", "PieceReader"]
 
@@ -82,7 +82,7 @@ class GeminiGatherer:
 
     def add(self, event: dict[str, Any]) -> list[Delta]:
         """Add a response of the stream, which this gatherer may keep and change, and return the pieces in it."""
-        event = fields_of(event, "event")
+        event = response_fields(event, "event")
         candidates = event.pop("candidates", None) or []
         self._response |= {key: value for key, value in event.items() if value is not None}
         pieces: list[Delta] = []

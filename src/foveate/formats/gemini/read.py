@@ -32,7 +32,18 @@ from ..blocks import (
 )
 from ..json import to_text
 
-__all__ = ["CALL", "NAME", "PLACEHOLDERS", "RESPONSE", "SIGNATURE", "fields_of", "read", "read_parts", "read_reply"]
+__all__ = [
+    "CALL",
+    "NAME",
+    "PLACEHOLDERS",
+    "RESPONSE",
+    "SIGNATURE",
+    "fields_of",
+    "read",
+    "read_parts",
+    "read_reply",
+    "response_fields",
+]
 
 NAME = "gemini"
 
@@ -93,6 +104,13 @@ def fields_of(value: object, where: str) -> dict[str, Any]:
     return {_CAMEL.get(key, key): item for key, item in fields.items()}
 
 
+def response_fields(value: object, where: str) -> dict[str, Any]:
+    """Return the fields of a GenerateContentResponse, which Code Assist and batches have inside of an object."""
+    fields = fields_of(value, where)
+    inside = fields.get("response")
+    return fields if inside is None else fields_of(inside, f"{where}.response")
+
+
 def read(message: object) -> tuple[Message, ...]:
     """Return the messages in a content, a part, a list of parts of the user, or a string of the user."""
     if isinstance(message, str):
@@ -125,7 +143,7 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
 
     A candidate without content is an empty message. Raises BadMessage if there is no candidate: the prompt was blocked.
     """
-    fields = fields_of(reply, "reply")
+    fields = response_fields(reply, "reply")
     if "candidates" not in fields and "parts" in fields:
         candidate: dict[str, Any] = {"content": fields}
     else:
