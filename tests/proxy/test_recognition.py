@@ -398,6 +398,60 @@ def test_a_summary_of_a_conversation_goes_on_in_it(proxy: Proxy):
     assert "call_2" not in shown(served)
 
 
+@pytest.mark.parametrize("headers", [{}, {"x-session-id": "s1"}], ids=["no session", "session"])
+@pytest.mark.parametrize("is_cut", [False, True], ids=["whole list", "end of the list"])
+def test_a_question_about_a_conversation_leaves_it_alone(proxy: Proxy, headers: dict[str, str], is_cut: bool):
+    """Gemini CLI asks so whether a conversation runs in circles. Taken for the conversation, it led it elsewhere."""
+    messages = [user("Which log has an error?")]
+    names: set[str] = set()
+    questions: list[str] = []
+    before = ""
+    for number in range(12):
+        reply = assistant(None, f"call_{number}")
+        served = proxy.send(CHAT, chat_body(messages), {**KEY, **headers})
+        assert served is not None
+        names.add(served.name)
+        assert shown(served).startswith(before)
+        served.reply(reply)
+        messages += [reply, result(f"call_{number}", f"log {number}: all is well")]
+        if number in (5, 8):
+            asked = [
+                *([user("Read this.")] if is_cut else messages[:1]),
+                *messages[-6 if is_cut else 1 :],
+                user("Loops?"),
+            ]
+            question = chat_body([*asked, user("Loops?")], tools=[], response_format={"type": "json_object"})
+            before = shown(proxy.send(CHAT, chat_body(messages), {**KEY, **headers}))[:-1]
+            sent = proxy.send(CHAT, question, {**KEY, **headers})
+            assert sent is not None
+            assert "log" in shown(sent)
+            questions.append(sent.name)
+            sent.reply(assistant('{"loops": false}'))
+    assert len(names) == 1
+    assert len({*questions}) == 2
+    assert all("/questions" in name for name in questions)
+    assert proxy.forks == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": []},
+        {"response_format": {"type": "json_object"}},
+        {"tools": [], "response_format": {"type": "text"}},
+    ],
+    ids=["text", "with tools", "text by name"],
+)
+def test_other_requests_without_tools_go_on(proxy: Proxy, fields: dict[str, Any]):
+    """A client that compacts sends no tools, and a program may want JSON from each reply."""
+    messages = [user("Fix the tests.")]
+    name = serve(proxy, messages, assistant(None, "call_1"))
+    messages += [assistant(None, "call_1"), result("call_1", "3 failed"), user("Summarize.")]
+    served = proxy.send(CHAT, chat_body(messages, **fields), KEY)
+    assert served is not None
+    assert served.name == name
+
+
 def test_a_name_that_the_program_chose_keeps_every_list(proxy: Proxy):
     name = {"x-foveate-conversation": "logs"}
     first = serve(proxy, [user("One.")], assistant("1"), **name)

@@ -17,7 +17,7 @@ from foveate.edits import Hide, Replace, Target
 from foveate.errors import BadInput
 from foveate.expand import tool
 from foveate.expand.tool import EXPAND_INSTRUCTION, expand_tool
-from foveate.requests import WireRequest, api_of, model_name
+from foveate.requests import WireRequest, api_of, model_name, wants_json
 from foveate.requests.apis import Api
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, say
@@ -565,6 +565,30 @@ def test_a_reply_that_another_request_overtook_is_only_billed(format: str):
     assert request.received(answer) == answer
     assert [entry.message.text for entry in chat.view] == ["Hello.", "I am Bob."]
     assert chat.totals().usage.output
+
+
+@pytest.mark.parametrize(
+    ("format", "fields", "expected"),
+    [
+        ("gemini", {"generationConfig": {"responseMimeType": "application/json"}}, True),
+        ("gemini", {"generation_config": {"response_json_schema": {"type": "object"}}}, True),
+        ("gemini", {"generationConfig": {"responseSchema": {"type": "OBJECT"}}}, True),
+        ("gemini", {"generationConfig": {"responseMimeType": "text/plain", "responseSchema": None}}, False),
+        ("gemini", {"generationConfig": {"responseModalities": ["TEXT"], "temperature": 1}}, False),
+        ("gemini", {"generationConfig": 1}, False),
+        ("openai", {"response_format": {"type": "json_object"}}, True),
+        ("openai", {"response_format": {"type": "text"}}, False),
+        ("openai", {"response_format": None}, False),
+        ("openai_responses", {"text": {"format": {"type": "json_schema"}, "verbosity": "low"}}, True),
+        ("openai_responses", {"text": {"verbosity": "low"}}, False),
+        ("anthropic", {"output_config": {"format": {"type": "json_schema"}}}, True),
+        ("anthropic", {"output_format": {"type": "json_schema"}}, True),
+        ("anthropic", {"output_config": {"effort": "low"}}, False),
+        ("anthropic", {}, False),
+    ],
+)
+def test_a_request_says_whether_it_wants_json(format: str, fields: dict[str, Any], expected: bool):
+    assert wants_json(format, fields.get) is expected
 
 
 def test_paths_name_the_api():

@@ -23,7 +23,7 @@ from ..core.conversation_names import child_name
 from ..core.messages import Message
 from ..errors import NoSuchConversation
 from ..ports import Head, Store
-from ..requests import Api, RequestBody
+from ..requests import Api, RequestBody, wants_json
 from .client_ids import ClientIds, read_ids
 from .sent_lists import (
     START,
@@ -42,6 +42,8 @@ from .sent_lists import (
 
 __all__ = ["Recognized", "Recognizer"]
 
+_QUESTIONS: Final = "questions"
+"""The key of the child with a client's own questions about a conversation."""
 _TOOL_ITEM: Final = b'"additional_tools"'
 """The item with the tools of newer requests of Codex, which have no field `tools`."""
 _LOOKS: Final = ((6, 4), (32, 32), (100_000, 32))
@@ -98,6 +100,8 @@ class _Request(NamedTuple):
     """The name of the first conversation of this session and agent, or with this beginning."""
     scope: str
     """The conversations that the list may continue: those of a session and agent, or of an owner."""
+    is_question: bool
+    """Whether the client asks about a conversation, and does not go on with it (`_is_question`)."""
 
 
 class Recognizer:
@@ -135,7 +139,9 @@ class Recognizer:
             return None
         base = ids.name or _name_of_beginning(ids, sent.beginning())
         scope = base if ids.session else ids.fingerprint("")
-        request = _Request(tenant, ids, sent, last, has_reply, base, scope)
+        is_question = not (has_tools or ids.is_named) and _is_question(api, body, sent)
+        base = child_name(base, _QUESTIONS) if is_question else base
+        request = _Request(tenant, ids, sent, last, has_reply, base, scope, is_question)
         recognized = self._find(request)
         # A second list behind the same reply is compared again: the conversation may have departed from it.
         self._tips.pop((tenant, recognized.name), None)
@@ -156,7 +162,7 @@ class Recognizer:
     # ------------------------------------------------------------------------------------------------------- the choice
 
     def _find(self, request: _Request) -> Recognized:
-        if found := self._best(request):
+        if not request.is_question and (found := self._best(request)):
             course = "goes on from" if found.match.is_certain else "shares its past with"
             return _recognized(request, found.name, f"The list {course} the conversation.")
         with self._lock:  # Two requests that begin the same at the same time get two names.
@@ -209,6 +215,8 @@ class Recognizer:
     def _begin(self, request: _Request) -> tuple[str, str]:
         """Return the name for a list that continues no conversation, and why."""
         newest = self._newest(request)
+        if request.is_question:
+            return self._free(request, newest + 1), "The client asks about a conversation."
         if not newest:
             return self._free(request, 1), "The conversation is new."
         beginning = [key.key for key in request.sent.beginning()]
@@ -342,6 +350,15 @@ def _at_tip(tip: _Tip, sent: list[Key], *, is_whole: bool) -> Match | None:
 def _recognized(request: _Request, name: str, reason: str) -> Recognized:
     end = request.last[-1].key if request.last else START
     return Recognized(name, name.rpartition("/")[0], reason, end)
+
+
+def _is_question(api: Api, body: RequestBody, sent: SentList) -> bool:
+    """Return whether a request without tools asks about a conversation: the list has results, the answer is JSON.
+
+    So Gemini CLI asks another model whether a conversation runs in circles, or who speaks next. Taken for the
+    conversation itself, such a list would lead it to another course, and its next request would not be recognized.
+    """
+    return wants_json(api.format, body.value) and any(key.is_result for key in sent.end(_LOOKS[1][0]))
 
 
 def _name_of_beginning(ids: ClientIds, beginning: list[Key]) -> str:

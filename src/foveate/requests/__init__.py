@@ -26,6 +26,7 @@ from .apis import (
     beta_header,
     model_name,
     state_in,
+    wants_json,
 )
 from .body import ListMemory, RequestBody
 from .request import LENGTH_STATUSES, AnsweredCall, ApiError, NotContinued, WireRequest, length_error
@@ -50,4 +51,5 @@ __all__ = [
     "length_error",
     "model_name",
     "state_in",
+    "wants_json",
 ]

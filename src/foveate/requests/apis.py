@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,7 @@ __all__ = [
     "beta_header",
     "model_name",
     "state_in",
+    "wants_json",
 ]
 
 SERVER_STATE: Final = ("previous_response_id", "conversation", "thread", "cachedContent", "cached_content")
@@ -71,6 +72,8 @@ _OF_CODE_ASSIST: Final = re.compile(r".*/v1internal:(?P<method>\w+)")
 """A path of Code Assist, which Gemini CLI uses with a Google login."""
 _COUNTS: Final = "count-tokens"
 """How the names of models begin with which Vertex AI counts the tokens of a request for Claude."""
+_JSON_KEY: Final = re.compile(r"response_?(?:mime_?type|(?:json_?)?schema)", re.IGNORECASE).fullmatch
+"""Keys of Gemini's for the form of an answer. Google takes two spellings."""
 
 
 def api_of(path: str, query: str = "") -> Api | None:
@@ -120,6 +123,24 @@ def state_in(fields: Mapping[str, Any], items: object) -> str:
     """
     refers = isinstance(items, list) and any(isinstance(item, dict) and kind_of(item) == REFERENCE for item in items)
     return next((f"{key}=" for key in SERVER_STATE if fields.get(key)), f"An {REFERENCE}" if refers else "")
+
+
+def wants_json(format: str, value: Callable[[str], Any]) -> bool:
+    """Return whether a request wants JSON as its answer. `value`: returns the value of a field."""
+    match format:
+        case "gemini":
+            config = value("generationConfig") or value("generation_config")
+            kinds = [each for key, each in config.items() if _JSON_KEY(key)] if isinstance(config, dict) else []
+            return any(kind and kind != "text/plain" for kind in kinds)
+        case "openai":
+            kind = value("response_format")
+        case "openai_responses":
+            text = value("text")
+            kind = text.get("format") if isinstance(text, dict) else None
+        case _:
+            config = value("output_config")
+            kind = value("output_format") or (config.get("format") if isinstance(config, dict) else None)
+    return isinstance(kind, dict) and kind.get("type") not in (None, "text")
 
 
 def api_for(format: str) -> Api:
