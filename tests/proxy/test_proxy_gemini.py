@@ -158,6 +158,29 @@ def test_calls_without_ids_find_their_results(stream: bool):
     assert sent.count(b"functionCall") == sent.count(b"functionResponse")
 
 
+@pytest.mark.parametrize("own_id", [{"id": "c1"}, {}], ids=["with an id", "without an id"])
+def test_a_call_without_a_result_gets_one_with_its_name(own_id: dict[str, str]):
+    """The API refuses a result with another name than its call."""
+    called = {"functionCall": {**own_id, "name": "read_log", "args": {}}, "thoughtSignature": "c2lnbmVkLWhlcmU="}
+    older = {"functionCall": {"name": "read_log", "args": {}}}
+    resulted = {"functionResponse": {"name": "read_log", "response": {"output": "log 1"}}}
+    contents = [
+        {"role": "user", "parts": [{"text": "Which of the logs has an error?"}]},
+        {"role": "model", "parts": [older]},
+        {"role": "user", "parts": [resulted]},
+        {"role": "model", "parts": [called]},
+        {"role": "user", "parts": [{"text": "Stop."}]},
+    ]
+    with (
+        StubServer(ScriptedModel([say("Fine.")], "gemini", strict=True)) as server,
+        running_proxy(server.url) as proxy,
+    ):
+        status, _, content = post(proxy, path_of("generateContent"), {"contents": contents, "tools": TOOLS})
+        assert status == 200, content
+    [part] = server.received[0].values["contents"][4]["parts"]
+    assert part["functionResponse"] == {**own_id, "name": "read_log", "response": part["functionResponse"]["response"]}
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_a_client_may_give_ids_to_calls(stream: bool, tmp_path: Path):
     """Gemini CLI does, and its results have them too."""

@@ -94,12 +94,13 @@ class ItemWriter:
             items += known.items[: ends[-1][1]]
         count = ends[-1][0]
         before = view.entries[count - 1] if count else None  # the entry before the run
+        opening = next((entry for entry in reversed(view.entries[:count]) if not _is_result(entry)), None)
         waiting: list[RequestItem] = []
         run: list[Entry] = []
 
         def write_run() -> None:
             nonlocal waiting
-            for item in _written(view, before, run, self._format, profile):
+            for item in _written(view, opening if _is_result(run[0]) else before, run, self._format, profile):
                 if not item.entries:
                     waiting.append(item)
                     continue
@@ -120,6 +121,7 @@ class ItemWriter:
                 items += waiting
                 waiting = []
             before = entries[-1]
+            opening = opening if _is_result(before) else before  # that with the calls of a run of results
             items.append(RequestItem(places, entries=entries, last=places[-1]))
             if not waiting:
                 ends.append((count, len(items)))
@@ -149,15 +151,20 @@ def _last_position(entry: Entry) -> int:
     return max(entry.last, entry.position)
 
 
+def _is_result(entry: Entry) -> bool:
+    return entry.message.role == "tool"
+
+
 def _written(
     view: View, before: Entry | None, run: list[Entry], format: Format, profile: Profile
 ) -> Iterator[RequestItem]:
-    """Write entries that follow each other. `before`: the entry before them."""
+    """Write entries that follow each other. `before`: the entry before them; that with the calls, before results."""
     memo: _Written | None = run[-1].recall("request")
     entries = tuple(run)
     if memo is None or memo.before != entries[:-1] or memo.profile is not profile:
-        # A system message at the beginning of a request is a system prompt, which some formats write otherwise.
-        is_inside = before is not None and run[0].message.role == "system"
+        # A system message at the beginning of a request is a system prompt, which some formats write otherwise. Gemini
+        # wants the name of the function in a result, and an id only if the call has one.
+        is_inside = before is not None and run[0].message.role in ("system", "tool")
         shown = (before, *entries) if is_inside and before is not None else entries
         wires = [(each.body, each.entries) for each in format.rendered(replace(view, entries=shown), profile=profile)]
         own = {id(entry): index for index, entry in enumerate(entries)}
