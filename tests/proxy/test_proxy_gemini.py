@@ -158,6 +158,42 @@ def test_calls_without_ids_find_their_results(stream: bool):
     assert sent.count(b"functionCall") == sent.count(b"functionResponse")
 
 
+def test_calls_without_ids_keep_their_bytes():
+    """The ids that they have in the view stay out of requests, so these items count as unchanged."""
+
+    def called(*numbers: int) -> bytes:
+        parts = (
+            b'{"thoughtSignature":"_-8=", "functionCall" : {"args":{"number" : %d}, "name":"read_log"}}' % number
+            for number in numbers
+        )
+        return b'{"parts":[%s], "role" : "model"}' % b",".join(parts)
+
+    def resulted(*numbers: int) -> bytes:
+        parts = (
+            b'{"functionResponse":{"response":{"output":"log %d"}, "name":"read_log"}}' % number for number in numbers
+        )
+        return b'{"parts" :[%s],"role":"user"}' % b" , ".join(parts)
+
+    items = [b'{"role":"user","parts":[{"text":"Which of the logs has an error?"}]}']
+    tools = json.dumps(TOOLS).encode()
+    before = b""
+    with (
+        StubServer(ScriptedModel([say("Hm.")] * 6, "gemini", strict=True)) as server,
+        running_proxy(server.url, window=100_000) as proxy,
+    ):
+        for number in range(6):
+            numbers = range(number, number + 1 + number % 2)
+            items += [called(*numbers), resulted(*numbers)]
+            body = b'{"tools":%s,"contents":[%s]}' % (tools, b",".join(items))
+            status, _, content = post(proxy, path_of("generateContent"), body)
+            assert status == 200, content
+            sent = server.received[-1].body
+            assert b",".join(items) in sent
+            contents = sent[sent.index(b'"contents":') : sent.index(items[-1]) + len(items[-1])]
+            assert contents.startswith(before)
+            before = contents
+
+
 @pytest.mark.parametrize("own_id", [{"id": "c1"}, {}], ids=["with an id", "without an id"])
 def test_a_call_without_a_result_gets_one_with_its_name(own_id: dict[str, str]):
     """The API refuses a result with another name than its call."""

@@ -33,7 +33,7 @@ from .saved_views import Refer, SavedLegality, SavedMark
 from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
 from .slots import Counter, Slot, reshape
 from .system_messages import OPENING, SystemMessages, last_prompt, stand_in
-from .view import Entry
+from .view import OWN_ID, Entry
 
 __all__ = ["ANSWER_ERASED", "NO_ANSWER", "Legalizer"]
 
@@ -226,10 +226,12 @@ class Legalizer:
         waiting: dict[str, list[str]] = {}
         own: dict[int, ToolCall] = {}
         unpaired = self._unpaired(slot, entry.message)
+        is_bare = not (unpaired or entry.legalized)
         for i, part in enumerate(entry.message.parts):
             if not isinstance(part, ToolCall):
                 continue
             call_id = self._own_id(part.call_id, f"{entry.position}_{i}")
+            is_bare &= call_id == part.call_id or self._is_bare(part)
             self._fresh.add(call_id)
             waiting.setdefault(part.call_id, []).append(call_id)
             if call_id != part.call_id:
@@ -242,6 +244,7 @@ class Legalizer:
         trim_end(parts, self._profile)  # A block that is left out may have followed a text.
         message = Message(entry.message.role, tuple(parts), entry.message.name, entry.message.extra)
         why = "a call id was empty, used before, too long or malformed" if own else _UNPAIRED
+        why = OWN_ID if is_bare else why
         form = ("calls", *(own[i].call_id for i in own), *map(str, sorted(unpaired)))
         return slot.cached_entry(form, lambda: reshape(entry, message, why, self._count)), waiting
 
@@ -350,6 +353,10 @@ class Legalizer:
             key += "_"
         return own
 
+    def _is_bare(self, part: ToolCall | ToolResult) -> bool:
+        """Return whether a call or its result has no id, so that the one in the view stays out of requests."""
+        return self._profile.calls_without_ids and part.call_id == part.name
+
     def _plain(self, call_id: str) -> str:
         return _NOT_PLAIN.sub("_", call_id) if self._profile.plain_call_ids else call_id
 
@@ -364,6 +371,7 @@ class Legalizer:
         if result.call_id != call_id:
             renamed = ToolResult(call_id, result.content, result.state, result.name, result.extra)
             message, why = Message("tool", (renamed,)), "its call is shown under another id"
+            why = OWN_ID if self._is_bare(result) and not entry.legalized else why
             return slot.cached_entry(("answer", call_id), lambda: reshape(entry, message, why, self._count))
         if moved and not entry.legalized:
             why = "an answer must directly follow its call"

@@ -50,6 +50,10 @@ class Profile(Struct, frozen=True):
     """Longest call id. OpenAI's chat completions and many servers like it refused more than 40 characters, the
     Responses API refuses more than 64. A longer id is replaced by a short one, in the call and in its result.
     """
+    calls_without_ids: bool = False
+    """A call may have no id: its result has the tool's name, and the place of the call (Gemini). In a view such a call
+    has the name as its id, made unique, and requests leave it out.
+    """
     call_id_size: int = 0
     """Exact length of call ids, which then have only letters and digits (Mistral: 9); 0: any length."""
     max_calls: int = 0
@@ -116,6 +120,7 @@ PROFILES: dict[str, Profile] = {
         user_first=True,
         max_tool_name=128,
         tool_name_marks=".:",
+        calls_without_ids=True,
         signed_calls=True,
         user_last=True,
         max_bytes=20_000_000,

@@ -17,19 +17,33 @@ from .edits import CALLER, Path, Span, Task, paths_overlap
 from .enrich import own_message
 from .growing import Marks
 from .handles import Handle
-from .messages import Message, ToolResult
+from .messages import Message, ToolCall, ToolResult
 from .metadata import read_metadata, read_metadata_as
 from .originals import Original
 from .results import action_result, is_action_result
 from .stamps import Stamp
 from .view_facts import INDEXES, SIZES
 
-__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "EntryKind", "ListPlace", "PinnedPart", "Prices", "View"]
+__all__ = [
+    "NO_WINDOW",
+    "OWN_ID",
+    "Budget",
+    "CallContext",
+    "Entry",
+    "EntryKind",
+    "ListPlace",
+    "PinnedPart",
+    "Prices",
+    "View",
+]
 
 T = TypeVar("T")
 
 NO_WINDOW = 10**9
 """The window of a conversation without one is at least this."""
+
+OWN_ID = "a call without an id has one in the view"
+"""The reason of an entry that only differs in ids which a request leaves out (`Profile.calls_without_ids`)."""
 
 EntryKind = Literal["message", "summary", "note", "stand-in", "continuation"]
 """`message`: as appended or edited; `summary`: stands for a span; `note`: shown as a user's note, because it is a late
@@ -402,6 +416,8 @@ class View(Struct, frozen=True, eq=False):
             is_same = not entry.legalized and all(policy == CALLER for policy in entry.shrunk_by)
             return place if is_same and entry.shrunk else None
         shown = own_message(source, entry.stamp) if entry.stamp.retention else source
+        if entry.legalized == OWN_ID:
+            return place if shown is not None and _with_ids_of(entry.message, shown) == shown else None
         return place if entry.message is shown or entry.message == shown else None
 
     def by_item(self) -> Iterator[tuple[range, tuple[Entry, ...]]]:
@@ -481,3 +497,14 @@ class View(Struct, frozen=True, eq=False):
             memo = entries, (tokens, bytes, images, last)
             force_setattr(self, "_memo", memo)  # The values do not change.
         return memo[1]
+
+
+def _with_ids_of(message: Message, other: Message) -> Message:
+    """Return a message with the ids of calls and results that another one has in the same places."""
+    parts = [
+        replace(part, call_id=own.call_id)
+        if isinstance(part, ToolCall | ToolResult) and isinstance(own, ToolCall | ToolResult)
+        else part
+        for part, own in zip(message.parts, other.parts, strict=False)
+    ]
+    return Message(message.role, (*parts, *message.parts[len(parts) :]), message.name, message.extra)
