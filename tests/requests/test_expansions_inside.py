@@ -601,6 +601,35 @@ def test_expansions_are_not_offered_where_the_provider_stores_responses():
     assert [tool["name"] for tool in client.model.requests[-1]["tools"]] == ["read"]
 
 
+@pytest.mark.parametrize(
+    ("format", "choice"),
+    [
+        ("anthropic", {"tool_choice": {"type": "none"}}),
+        ("anthropic", {"tool_choice": {"type": "tool", "name": "read"}}),
+        ("openai", {"tool_choice": "none"}),
+        ("openai", {"tool_choice": {"type": "function", "function": {"name": "read"}}}),
+        ("openai_responses", {"tool_choice": "none"}),
+        ("openai_responses", {"tool_choice": {"type": "function", "name": "read"}}),
+        ("gemini", {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}}),
+        ("gemini", {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["read"]}}}),
+    ],
+)
+def test_a_choice_that_forbids_expansions_changes_no_other_byte(format: str, choice: dict[str, Any]):
+    """The tools, the instruction and the notes are in the cached prefix, and the next request may expand again."""
+    client = begun(format, reply(read("r3")), expansion("e1"), say("Done."))
+    plain = json.loads(client.request().content)
+    assert "expand" in said({"tools": plain["tools"]})
+    client.fields |= choice
+    assert json.loads(client.request().content) == {**plain, **choice}
+    client.ask(stream=True)
+    client.give("ok")
+    for key in choice:
+        del client.fields[key]
+    client.ask(stream=True)
+    assert LOG.splitlines()[7] in said(client.model.requests[-1])
+    unchanged(client)
+
+
 def test_a_tool_of_the_client_with_the_same_name_is_its_own():
     own = {"name": "expand", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}
     client = Client("anthropic", [reply(ToolCall("x1", "expand", '{"path": "a"}')), say("Hi.")])
