@@ -243,6 +243,41 @@ def test_a_client_may_give_ids_to_calls(stream: bool, tmp_path: Path):
             assert not any(record.author == CALLER for record in chat.journal.records())
 
 
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["one process", "restarted"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_reply_with_an_expansion_and_ids_of_the_client_is_stored_once(
+    stream: bool, is_restarted: bool, tmp_path: Path
+):
+    """The client gives ids to its calls in a reply that was recorded without them."""
+    url = f"sqlite:///{tmp_path}/chats.db"
+
+    def reads(*numbers: int) -> list[ToolCall]:
+        return [ToolCall("read_log", "read_log", json.dumps({"number": number})) for number in numbers]
+
+    look = ToolCall("expand", "expand", '{"handle":"m3"}')
+    replies = [*([read] for read in reads(*range(6))), [look, *reads(6)], reads(7), [*reads(8, 8), look], reads(9)]
+    replies += [[look, *reads(8)]]
+    script = [*(Message("assistant", tuple(calls)) for calls in replies), say(ANSWER), say("Yes.")]
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Which of the logs has an error?"}]}]
+    model = ScriptedModel(script, "gemini", strict=True)
+    with StubServer(model) as server:
+        with running_proxy(server.url, store=url, window=WINDOW) as proxy:
+            assert loop(proxy, contents, stream=stream, gives_ids=True) == ANSWER
+            contents.append({"role": "user", "parts": [{"text": "Sure?"}]})
+            if not is_restarted:
+                assert loop(proxy, contents, stream=stream, gives_ids=True) == "Yes."
+        if is_restarted:
+            with running_proxy(server.url, store=url, window=WINDOW) as proxy:
+                assert loop(proxy, contents, stream=stream, gives_ids=True) == "Yes."
+        assert server.illegal == []
+        assert not any(b"[No result" in request.body for request in server.received)
+    with open_store(url) as store:
+        [name] = store.names("")
+        with foveate.open_conversation(name, store=store, format="gemini", window=WINDOW) as chat:
+            assert sum(row.message.role == "assistant" for row in chat.history()) == len(script)
+            assert not any(record.author == CALLER for record in chat.journal.records())
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_a_tool_loop_of_code_assist_stays_in_the_window(stream: bool, tmp_path: Path):
     """As Gemini CLI with a Google login: an object around request and answer, calls without ids, and a token."""

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.alignment import align
 from ..core.edits import Edit
-from ..core.messages import Message
+from ..core.message_keys import message_key
+from ..core.messages import Message, ToolCall
 from .caller_history import CallerHistory
 from .list_items import Known, NewList, Spot, Traits, quotes
 
@@ -150,9 +152,12 @@ class Comparison:
             for part, traits in enumerate(item.traits):
                 is_cut = False
                 if traits.role == "assistant":
-                    if traits.key not in history.keys and (indices := history.cut_keys.get(traits.key)):
-                        # Several replies may look alike without these calls. The list has them in order.
-                        free = [n for n in indices if n not in taken and self._is_open(history.known[n])]
+                    indices = () if traits.key in history.keys else history.cut_keys.get(traits.key, ())
+                    # Several replies may look alike without these calls. The list has them in order.
+                    free = [n for n in indices if n not in taken and self._is_open(history.known[n])]
+                    if not indices and traits.calls and traits.key not in history.keys:
+                        indices = free = self._bare_replies(number, part, taken)
+                    if indices:
                         # A reply that was passed over is joined to a later one.
                         index = next((n for n in free if n > newest), free[0] if free else indices[-1])
                         taken.add(index)
@@ -163,6 +168,16 @@ class Comparison:
                     continue
                 spots.append(Spot(number, part, traits, is_cut))
         return spots
+
+    def _bare_replies(self, item: int, part: int, taken: Set[int]) -> list[int]:
+        """Return the replies, by index, that a message of the list shows if it has given ids to calls without them."""
+        history = self._history
+        if not history.cut_keys:
+            return []
+        message = self._new.message(item, part).message
+        calls = [replace(each, call_id=each.name) if isinstance(each, ToolCall) else each for each in message.parts]
+        indices = history.cut_keys.get(message_key(replace(message, parts=tuple(calls))), ())
+        return [n for n in indices if n not in taken and self._is_open(history.known[n])]
 
     def _is_answered(self, call_id: str, reply: Traits | None) -> bool:
         """Return whether foveate answered a call itself. `reply`: the newest one before the result in the list.

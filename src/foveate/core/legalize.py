@@ -409,12 +409,16 @@ def _is_timely(slot: Slot, head: Slot) -> bool:
 def _waiting_for(result: ToolResult, opening: Message, waiting: dict[str, list[str]]) -> list[str]:
     """Return the visible ids of the calls that this result can answer.
 
-    A result without an id has the tool's name as its id. It answers the first call of the tool, also if the call has an
-    id.
+    A result or a call without an id has the tool's name as its id. Such a result answers the first call of the tool,
+    and such a call takes the first result of it, also if only the other one has an id.
     """
-    if result.call_id in waiting or result.call_id != result.name:
-        return waiting.get(result.call_id, [])
-    named = (waiting[call.call_id] for call in opening.calls if call.name == result.name and call.call_id in waiting)
+    if result.call_id in waiting:
+        return waiting[result.call_id]
+    named = (
+        waiting[call.call_id]
+        for call in opening.calls
+        if call.name == result.name and result.name in (call.call_id, result.call_id) and call.call_id in waiting
+    )
     return next((ids for ids in named if ids), [])
 
 
