@@ -172,6 +172,14 @@ def test_a_first_request_without_an_answer_is_retried_in_place(proxy: Proxy):
     assert serve(proxy, [user("Fix the tests.")], assistant("Done.")) == name
 
 
+def test_a_first_request_is_retried_in_place_while_its_answer_ends(proxy: Proxy):
+    """The client has the whole answer, and the proxy still works on it."""
+    served = proxy.send(CHAT, chat_body([user("Fix the tests.")]), KEY)
+    assert served is not None
+    proxy.recognizer.note_answer("", served.name)
+    assert serve(proxy, [user("Fix the tests.")], assistant("Done.")) == served.name
+
+
 def test_a_reply_that_is_recorded_meanwhile_is_recognized(proxy: Proxy, monkeypatch: pytest.MonkeyPatch):
     """On a WebSocket, the next frame comes while the first reply is written: before it is read, and after."""
     sent = proxy.send(CHAT, chat_body([user("Fix the tests.")]), KEY)

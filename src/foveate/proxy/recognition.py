@@ -159,6 +159,11 @@ class Recognizer:
             if len(self._tips) > _KNOWN_MAX:
                 self._tips.popitem(last=False)
 
+    def note_answer(self, tenant: str, name: str) -> None:
+        """Note that the answer to a request is about to end: its client may then send the same request again."""
+        with self._lock:
+            self._served.pop((tenant, name), None)
+
     # ------------------------------------------------------------------------------------------------------- the choice
 
     def _find(self, request: _Request) -> Recognized:

@@ -195,7 +195,7 @@ class Turns:
                     return await copy(client, answer, record)
                 is_stream = answer.content_type in _STREAMS and not is_encoded(answer)
                 if answer.status != 200 or (client.status and not is_stream):  # No other answer continues a stream.
-                    if not await self._failed(client, answer, wire, record):
+                    if not await self._failed(client, answer, turn, record):
                         return None
                 else:
                     await (self._stream if is_stream else self._whole)(client, answer, turn, record)
@@ -243,15 +243,18 @@ class Turns:
             await client.answer(answer.status, self._headers(answer, record), shown)
 
     async def _failed(
-        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: WireRequest, record: RequestRecord
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, turn: _Turn, record: RequestRecord
     ) -> bool:
         """Answer with the provider's error. Return whether the request is smaller instead, and to be sent again."""
+        wire = turn.wire
         if answer.status not in LENGTH_STATUSES and not client.status:
+            self._recognizer.note_answer(turn.tenant, record.conversation)
             await copy(client, answer, record)
             return False
         content = await answer.read()
         if await self._in_thread(wire.refused, answer.status, content):
             return True
+        self._recognizer.note_answer(turn.tenant, record.conversation)
         if client.status:  # Its answer has begun.
             await client.finish(wire.failure(answer.status, content))
         else:
@@ -273,6 +276,7 @@ class Turns:
     def _count(self, turn: _Turn, record: RequestRecord) -> None:
         """Note the recorded replies, and what they cost. No price and no fault of the count changes the answer."""
         wire = turn.wire
+        self._recognizer.note_answer(turn.tenant, record.conversation)
         try:
             answered = wire.take_answered()
             if answered:
