@@ -62,6 +62,15 @@ def test_a_conversation_with_tools_runs_through():
     assert chat.totals().usage.cache_read
 
 
+def test_each_event_of_a_stream_has_parts():
+    """Google's SDK for JavaScript drops an answer with an event without any."""
+    with StubServer(ScriptedModel([calls("a", "b", text="I look.")], "gemini")) as server:
+        _, body = ask(server, "/v1beta/models/m:streamGenerateContent?alt=sse")
+    candidates = [json.loads(line[6:])["candidates"][0] for line in body.splitlines() if line]
+    assert [len(candidate["content"]["parts"]) for candidate in candidates] == [1, 1, 2]
+    assert [candidate.get("finishReason") for candidate in candidates] == [None, None, "STOP"]
+
+
 def test_an_illegal_request_is_refused():
     with pytest.raises(IllegalRequest, match="must not be empty"):
         StubGemini(["hi"]).models.generate_content(model="m", contents=[{"role": "user", "parts": []}])

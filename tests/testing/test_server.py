@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foveate.core.messages import Message, Reasoning, Text, ToolCall
-from foveate.testing import CutReply, Failure, ScriptedModel, SlowReply
+from foveate.testing import CutReply, Failure, ScriptedModel, SlowReply, call, say
 from foveate.testing.server import StubServer
 
 HI = {"messages": [{"role": "user", "content": "hi"}]}
@@ -37,6 +37,28 @@ def events_of(body: bytes) -> list[tuple[str, Any]]:
         data = lines[-1].removeprefix("data: ")
         results.append((name, data if data == "[DONE]" else json.loads(data)))
     return results
+
+
+@BOTH
+def test_answers_lack_the_keys_that_only_sdks_show(provider: str):
+    """Such as `"citations": null` in a block: the Vercel AI SDK refuses it."""
+    with StubServer(ScriptedModel([call("a"), say("Hi.")], provider)) as server:
+        answers = [json.loads(ask(server, PATHS[provider], HI)[2]) for _ in range(2)]
+    if provider == "anthropic":
+        keys = [set(block) for answer in answers for block in answer["content"]]
+        assert keys == [{"type", "id", "name", "input"}, {"type", "text"}]
+    else:
+        always = {"role", "content", "refusal", "annotations"}
+        keys = [set(answer["choices"][0]["message"]) for answer in answers]
+        assert keys == [{*always, "tool_calls"}, always]
+
+
+def test_summaries_of_reasoning_begin_and_end_in_the_stream():
+    """OpenAI's SDK for JavaScript needs the beginning of each part."""
+    with StubServer(ScriptedModel([Message("assistant", (Reasoning("Hm hm."),))], "openai_responses")) as server:
+        _, _, body = ask(server, "/v1/responses", {"input": "hi", "stream": True})
+    kinds = [name.removeprefix("response.reasoning_summary_") for name, _ in events_of(body) if "summary" in name]
+    assert kinds == ["part.added", "text.delta", "text.delta", "text.done", "part.done"]
 
 
 def test_anthropic_events_are_in_order_and_named_by_type():

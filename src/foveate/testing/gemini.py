@@ -86,14 +86,20 @@ def gemini_deltas(response: Mapping[str, Any], split: Split) -> Iterator[Delta]:
 
 
 def gemini_events(response: Mapping[str, Any], split: Split) -> Iterator[bytes]:
-    """Yield the events of a response: texts word by word, a signature in a part of its own, calls whole."""
+    """Yield the events of a response: texts word by word, a signature in a part of its own, calls together."""
     head = {key: value for key, value in response.items() if key not in ("candidates", "usageMetadata")}
     for candidate in response.get("candidates", ()):
+        pieces: list[list[dict[str, Any]]] = []
         for part in candidate["content"]["parts"]:
-            for piece in _pieces(part, split):
-                content = {"parts": [piece], "role": "model"}
-                yield _data({**head, "candidates": [{"content": content, "index": candidate["index"]}]})
-        end = {**candidate, "content": {"role": "model"}}
+            if pieces and "functionCall" in part and "functionCall" in pieces[-1][-1]:
+                pieces[-1].append(dict(part))
+            else:
+                pieces += [[piece] for piece in _pieces(part, split)]
+        for parts in pieces[:-1]:
+            content = {"parts": parts, "role": "model"}
+            yield _data({**head, "candidates": [{"content": content, "index": candidate["index"]}]})
+        # The last piece has the reason: clients drop an answer that has an event without parts.
+        end = {**candidate, "content": {"parts": pieces[-1] if pieces else [], "role": "model"}}
         yield _data({**head, "candidates": [end], "usageMetadata": response.get("usageMetadata", {})})
 
 

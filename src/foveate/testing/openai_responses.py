@@ -101,8 +101,12 @@ def response_events(response: Mapping[str, Any], split: Any) -> Iterator[dict[st
             case {"type": "reasoning", "summary": summary}:
                 for number, part in enumerate(summary):
                     inside = {**place, "summary_index": number}
+                    kind, empty = "response.reasoning_summary", {**part, "text": ""}
+                    yield {"type": f"{kind}_part.added", **inside, "part": empty}
                     for piece in split(part["text"]):
-                        yield {"type": "response.reasoning_summary_text.delta", **inside, "delta": piece}
+                        yield {"type": f"{kind}_text.delta", **inside, "delta": piece}
+                    yield {"type": f"{kind}_text.done", **inside, "text": part["text"]}
+                    yield {"type": f"{kind}_part.done", **inside, "part": part}
             case {"type": "function_call", "arguments": arguments}:
                 for piece in split(arguments):
                     yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}

@@ -25,6 +25,7 @@ __all__ = [
     "anthropic_events",
     "anthropic_response",
     "as_reply",
+    "as_sent",
     "as_values",
     "deltas",
     "error_event",
@@ -242,6 +243,7 @@ def openai_events(response: Mapping[str, Any], *, usage: bool) -> Iterator[bytes
 
 def events(response: Mapping[str, Any], *, usage: bool = True) -> Iterator[bytes]:
     """Yield the server-sent events of a response of any provider. `usage`: as for `openai_events`."""
+    response = as_sent(response)
     if "candidates" in response:
         yield from gemini_events(response, split_words)
     elif "output" in response:
@@ -251,6 +253,26 @@ def events(response: Mapping[str, Any], *, usage: bool = True) -> Iterator[bytes
         yield from openai_events(response, usage=usage)
     else:
         yield from anthropic_events(response)
+
+
+def as_sent(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a response as its API writes it: without the keys of blocks and messages that only the SDK shows as None.
+
+    Some clients refuse null there.
+    """
+    sent = dict(response)
+    if "choices" in response:
+        sent["choices"] = [
+            {**choice, "message": _without_none(choice["message"], but=("content", "refusal"))}
+            for choice in response["choices"]
+        ]
+    elif isinstance(content := response.get("content"), list):
+        sent["content"] = [_without_none(block) for block in content]
+    return sent
+
+
+def _without_none(values: Mapping[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None or key in but}
 
 
 def error_event(body: Mapping[str, Any]) -> bytes:
@@ -272,9 +294,7 @@ def _block_events(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[s
         case {"type": "tool_use", "input": arguments}:
             words = split_words(json.dumps(arguments, ensure_ascii=False)) if arguments else ()
             pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *words)]
-            # The API leaves out the keys that the SDK shows as None; some clients refuse null.
-            start = {key: value for key, value in block.items() if value is not None}
-            return {**start, "input": {}}, pieces
+            return {**block, "input": {}}, pieces
     return dict(block), []
 
 

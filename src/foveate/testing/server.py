@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from .model import ScriptedModel
-from .responses import error_event, events
+from .responses import as_sent, error_event, events
 from .script import Failure, IllegalRequest, ProviderError, ScriptedReply, failure
 
 __all__ = ["ReceivedRequest", "StubServer"]
@@ -175,8 +175,8 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
                 stub.wait(answered.seconds)
                 self.close_connection = answered.cut is not None
                 if not answered.cut:
-                    is_inside = _is_code_assist(request.path)
-                    self._whole(200, _enclosed(answered.response) if is_inside else answered.response)
+                    response = as_sent(answered.response)
+                    self._whole(200, _enclosed(response) if _is_code_assist(request.path) else response)
                 return
             usage = bool((values.get("stream_options") or {}).get("include_usage"))
             sent = list(events(answered.response, usage=usage))
