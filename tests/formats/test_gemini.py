@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -50,6 +51,14 @@ class SdkObject:
         assert by_alias
         assert mode == "python"
         return self.fields
+
+
+class SdkContent(SdkObject):
+    """A content as google-genai has it."""
+
+    def __init__(self, content: Wire) -> None:
+        super().__init__(**content)
+        self.role = content["role"]
 
 
 def call(name: str = "look", id: str | None = None, signature: str = "", **args: Any) -> Wire:
@@ -419,6 +428,30 @@ def test_a_list_that_comes_back_is_recognised():
         theirs += [model(again, call(n=number)), said(answer("1"), answer("2"))]
     chat.prompt(messages=theirs)
     assert (chat.name, len(chat)) == ("list", 10)
+
+
+@pytest.mark.parametrize(
+    "form", [dict, lambda content: json.dumps(content).encode(), SdkContent], ids=["dict", "json", "sdk"]
+)
+def test_the_pieces_of_an_answer_are_one_message(form: Callable[[Wire], object]):
+    """Chats of Google's SDKs keep a streamed answer as one content for each of its pieces."""
+    chat = open_conversation("pieces", format="gemini", window=100_000)
+    theirs: list[Any] = [said({"text": "go"})]
+    for number in range(3):
+        request = chat.prompt(messages=[form(content) for content in theirs])
+        assert check_body("gemini", request) == []
+        ids = f"a{number}", f"b{number}"
+        called = [call(id=ids[0], signature="QQ=="), call(id=ids[1])]
+        chat.record(reply(model({"text": "I look."}, *called)))
+        pieces = [model({"text": "I "}), model({"text": "look."}), model(*called)]
+        theirs += [*pieces, said(answer("1", id=ids[0]), answer("2", id=ids[1]))]
+    kept = json.dumps(theirs)
+    view = chat.prepare(messages=[form(content) for content in theirs])
+    assert (chat.name, len(chat)) == ("pieces", 10)
+    assert [item.places for item in chat.request_items(view).items] == [
+        *(range(0, 1), range(1, 4), range(4, 5), range(5, 8), range(8, 9), range(9, 12), range(12, 13))
+    ]
+    assert json.dumps(theirs) == kept
 
 
 def test_names_of_tools_keep_dots_and_colons():

@@ -23,7 +23,7 @@ from foveate.core.edits import CALLER
 from foveate.formats import gather
 from foveate.open import open_store
 from foveate.proxy.records import write_log
-from foveate.testing import Failure, ScriptedModel, call, say
+from foveate.testing import Failure, ScriptedModel, call, calls, say
 from foveate.testing.server import StubServer
 
 WINDOW = 16_000
@@ -128,6 +128,34 @@ def test_a_tool_loop_stays_in_the_window(stream: bool, tmp_path: Path):
             assert chat.totals().calls_billed == CALLS + 2
             assert chat.journal.verify() == []
     assert b"secret-key-1" not in Path(tmp_path, "chats.db").read_bytes()
+
+
+def test_a_chat_that_keeps_the_pieces_of_streams_stays_one(tmp_path: Path):
+    """Chats of Google's SDKs keep a streamed answer as one content for each event."""
+    url = f"sqlite:///{tmp_path}/chats.db"
+    script = [calls(call(f"c{number}", "read_log", number=number), text="I read on.") for number in range(CALLS)]
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Which of the logs has an error?"}]}]
+    with (
+        StubServer(ScriptedModel([*script, say(ANSWER)], "gemini", strict=True)) as server,
+        running_proxy(server.url, store=url, window=WINDOW) as proxy,
+    ):
+        for number in range(CALLS + 1):
+            fields = {"tools": TOOLS, "contents": contents}
+            status, _, content = post(proxy, f"{path_of('streamGenerateContent')}?alt=sse", fields)
+            assert status == 200, content
+            events = [json.loads(line.removeprefix(b"data: ")) for line in content.splitlines() if line]
+            contents += [event["candidates"][0]["content"] for event in events]
+            result = {"id": f"c{number}", "name": "read_log", "response": {"output": log_text(number)}}
+            contents.append({"role": "user", "parts": [{"functionResponse": result}]})
+        assert server.illegal == []
+    own, sent = len(json.dumps(contents)), max(len(request.body) for request in server.received)
+    assert own > 100_000
+    assert sent < 0.6 * own
+    assert "".join(part["text"] for content in contents[-7:-1] for part in content["parts"]) == ANSWER
+    with open_store(url) as store:
+        [name] = store.names("")
+        with foveate.open_conversation(name, store=store, format="gemini", window=WINDOW) as chat:
+            assert len(chat) == 2 * CALLS + 2
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -147,8 +147,9 @@ class SentList:
         return ""
 
     def _read(self, first: int, end: int) -> list[Key]:
-        if self._body.items is None or self._format.name == "openai_responses":  # Several items form one message.
-            return self._keys(self._items[first:end])
+        items = self._items[first:end]
+        if self._body.items is None or self._format.group(items) is not items:  # Several items form one message.
+            return self._keys(items)
         return [key for place in range(first, end) for key in self._body.derive(place, self._keys_of_item)]
 
     def _keys_of_item(self, item: bytes) -> list[Key]:
@@ -165,7 +166,9 @@ class SentList:
 @cache
 def _reader_of(format: str) -> Format:
     """Return a format that reads the items of all lists. It learns nothing from them."""
-    return get_format(format)
+    reader = get_format(format)
+    reader.learn(Message("assistant", ()))  # Answers in pieces are recognized wherever a conversation has replies.
+    return reader
 
 
 def caller_edits(records: Iterable[Record]) -> dict[str, list[tuple[int, Edit]]]:

@@ -13,6 +13,7 @@ from ..conversation.request_items import RequestItem, RequestItems
 from ..core.needs import Needs
 from ..core.view import View
 from ..expand.tool import EXPAND_INSTRUCTION, TOOL, expand_tool_json, offers_expand
+from ..formats.gemini.gather import joined_content
 from .apis import Api
 from .body import RequestBody
 from .cache_marks import MARK_KEY, add_marks, keep_marks, marks_pay
@@ -62,7 +63,8 @@ class RequestWriter:
                 return WrittenRequest(self._body.content, (), request.tokens_history)
         raws, items = self._raws, list(request.items)
         if any(len(item.places) > 1 for item in items):
-            items = [part for item in items for part in (_parts(item) if item.places else (item,))]
+            parts_of = _as_one if self._api.format == "gemini" else _parts
+            items = [part for item in items for part in (parts_of(item, raws) if item.places else (item,))]
         lists: dict[str, list[bytes]] = {}
         bodies = [item.body or raws[item.places[0]] for item in items]
         if self._api.format == "openai":
@@ -158,9 +160,17 @@ def json_value(raw: msgspec.Raw | bytes | None) -> Any:
     return None if raw is None else json.loads(bytes(raw))
 
 
-def _parts(item: RequestItem) -> list[RequestItem]:
+def _parts(item: RequestItem, raws: Sequence[bytes]) -> list[RequestItem]:
     """Return one item for each of the client's items that an item stands for."""
     return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places]
+
+
+def _as_one(item: RequestItem, raws: Sequence[bytes]) -> list[RequestItem]:
+    """Return an item with one content of Gemini's for the pieces of an answer: a call follows the side of the user."""
+    if len(item.places) == 1:
+        return [item]
+    content = joined_content([raws[place] for place in item.places])
+    return [RequestItem(body=msgspec.json.encode(content), entries=item.entries, last=item.last)]
 
 
 def _with_own_keys(item: RequestItem, body: bytes, raws: Sequence[bytes]) -> bytes:

@@ -8,18 +8,22 @@ providers, several texts in one result (they are joined), and call arguments tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, cast
 
+from ...core.message_keys import message_key
 from ...core.messages import Message
 from ...core.profiles import Profile
 from ...core.stamps import Stop, Usage
 from ...core.view import View
+from ...errors import BadMessage
 from ..blocks import as_list, get_string
 from ..cached import CachedFormat
 from ..json import copy_json, encode
 from ..stops import gemini_stop
 from ..tools import for_gemini
 from ..ui_messages import is_ui_message, read_ui_message
+from .gather import is_of_model, joined_content
 from .read import NAME, fields_of, read, read_reply, response_fields
 from .write import cut, user_note, write, write_view
 
@@ -33,6 +37,40 @@ class Gemini(CachedFormat):
 
     def __init__(self) -> None:
         super().__init__(cut, write_view)
+        self._replies: set[bytes] = set()
+        """Keys of the replies in the history."""
+
+    def group(self, items: Sequence[object]) -> Sequence[object]:
+        """Return a caller's list with the pieces of each answer as one group, `{"output": [...]}`, for `parse`.
+
+        Chats of Google's SDKs keep a streamed answer as one content for each of its pieces. So contents of the model
+        that follow each other are one answer, unless they are known as several. Before the first known reply, all are
+        read alone.
+        """
+        if not self._replies:
+            return items
+        grouped: list[Any] = []
+        for by_model, run in groupby(items, is_of_model):
+            contents = list(run)
+            grouped += [{"output": contents}] if by_model and self._are_pieces(contents) else contents
+        return items if len(grouped) == len(items) else grouped
+
+    def _are_pieces(self, contents: Sequence[object]) -> bool:
+        """Return whether contents of the model that follow each other are pieces of one answer."""
+        if len(contents) < 2:
+            return False
+        try:
+            return self._knows(contents) or not self._knows(contents[:1])
+        except BadMessage:  # Each content is read alone, for an error with its place.
+            return False
+
+    def _knows(self, contents: Sequence[object]) -> bool:
+        return message_key(*read(joined_content(contents))) in self._replies
+
+    def learn(self, message: Message) -> None:
+        """Note a message of the history, so that `group` knows which contents are messages of their own."""
+        if message.role == "assistant":
+            self._replies.add(message_key(message))
 
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one content: a dict, an SDK object, a part, a list of parts or a user's string.
@@ -41,6 +79,8 @@ class Gemini(CachedFormat):
         """
         if is_ui_message(message):
             return read_ui_message(cast(Any, message))
+        if isinstance(message, Mapping) and isinstance(contents := message.get("output"), list):
+            message = joined_content(contents)
         return read(message)
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:

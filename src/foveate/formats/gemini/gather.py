@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import pairwise
 from typing import Any
+
+import msgspec
 
 from ...ports import Delta
 from ..json import to_text
 from ..streams import EventReader
 from .read import CALL, SIGNATURE, fields_of, response_fields
 
-__all__ = ["GeminiGatherer", "PieceReader"]
+__all__ = ["GeminiGatherer", "PieceReader", "is_of_model", "joined_content"]
 
 _STEP = re.compile(r"""\.([^.\[]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 """One step of a JSON path: a name, an index, or a quoted name."""
+
+
+class _Author(msgspec.Struct):
+    role: str | None = None
+
+
+_ROLE = msgspec.json.Decoder(_Author)
+
+
+def is_of_model(content: object) -> bool:
+    """Return whether the model wrote a content: a dict, an SDK object, or JSON."""
+    if isinstance(content, bytes):
+        if b"model" not in content:
+            return False
+        try:
+            return _ROLE.decode(content).role == "model"
+        except msgspec.MsgspecError:  # The reader names the problem.
+            return False
+    role = content.get("role") if isinstance(content, Mapping) else getattr(content, "role", None)
+    return isinstance(role, str) and role == "model"
+
+
+def joined_content(contents: Sequence[object]) -> dict[str, Any]:
+    """Return one content with the parts of several, joined like the pieces of a stream. Raises BadMessage.
+
+    The given contents stay as they are.
+    """
+    gatherer = GeminiGatherer()
+    for content in contents:
+        own = json.loads(content) if isinstance(content, bytes) else deepcopy(fields_of(content, "content"))
+        gatherer.add({"candidates": [{"content": own}]})
+    return dict(gatherer.content)
 
 
 class PieceReader:
@@ -112,9 +148,13 @@ class GeminiGatherer:
         """Return the response as far as it has arrived; None if nothing has."""
         return self._whole() if self._response or self._parts else None
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content as far as it has arrived."""
+        return {**self._content, "parts": list(self._parts)}
+
     def _whole(self) -> dict[str, Any]:
-        content = {**self._content, "parts": list(self._parts)}
-        return {**self._response, "candidates": [{**self._candidate, "content": content}]}
+        return {**self._response, "candidates": [{**self._candidate, "content": self.content}]}
 
     def _part(self, part: dict[str, Any]) -> list[Delta]:
         if part.get(CALL) is not None:
