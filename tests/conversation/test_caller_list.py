@@ -104,6 +104,37 @@ def test_recorded_reply_is_the_one_in_the_list():
     assert chat.follow(mine) == Followed()
 
 
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "openai_responses"])
+@pytest.mark.parametrize("stores", [True, False], ids=["same process", "next process"])
+def test_replies_that_the_list_joins_are_the_recorded_ones(provider: str, stores: bool):
+    """Mastra joins a reply that only has calls to the one before it, and puts the results of all behind it."""
+    store = MemoryStore()
+    chat = opened(provider=provider, store=store)
+    mine, called, results = [user("Go.")], list[ToolCall](), list[Message]()
+    for n in range(5):
+        if not stores:
+            chat = opened(provider=provider, store=store)
+        assert refusals(chat, chat.prepare(messages=mine)) == []
+        reply = calls(call(f"c{n}", "look", at=n), call(f"d{n}", "look", at=-n), text="" if n else "I look.")
+        chat.record(reply)
+        called += reply.calls
+        results += [answer(f"c{n}", f"Line of {n}.\n"), answer(f"d{n}", "Nothing.")]
+        mine = [user("Go."), assistant("I look.", *called), *results]
+    followed = chat.follow([*mine, user("And now?")])
+    assert followed == Followed(added=followed.added)
+    assert len(chat) == 1 + 5 * 3 + 1
+    assert [entry.message.role for entry in chat.view][:7] == ["user", *["assistant", "tool", "tool"] * 2]
+
+
+def test_results_behind_several_replies_stay_there_if_recorded_so():
+    store = MemoryStore()
+    chat = opened(store=store)
+    mine = [user("Go."), call("c1", "look"), call("c2", "look"), answer("c1", "One."), answer("c2", "Two.")]
+    chat.append(mine)
+    assert chat.follow([*mine]) == Followed()
+    assert opened(store=store).follow([*mine]) == Followed()
+
+
 FOUND = '{"type":"found","content":[{"url":"u"}]}'
 
 

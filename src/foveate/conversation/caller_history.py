@@ -271,6 +271,25 @@ class CallerHistory:
         known.traits = traits_of(message, known.traits.id)
         self.keys.add(known.traits.key)
 
+    def joined(self, traits: Traits) -> list[int]:
+        """Return the indices of the replies that a list has as one, in order; [] if they are not known.
+
+        Some clients join a reply that only has calls to the one before it.
+        """
+        wanted, indices = set(traits.calls), list[int]()
+        for index in range(len(self.known) - 1, self.first_open - 1, -1):
+            known = self.known[index]
+            if len(traits.calls) < 2 or not wanted:
+                break
+            if not wanted.isdisjoint(known.traits.calls) and not (known.is_hidden or known.edits or known.is_erased):
+                wanted -= set(known.traits.calls)
+                indices.insert(0, index)
+        if wanted or len(indices) < 2:
+            return []
+        replies = [_Reply(index, self._load(self.known[index].position)) for index in indices]
+        parts = [part for reply in replies for part in reply.shown(self.known[reply.number])]
+        return indices if message_key(Message("assistant", tuple(parts))) == traits.key else []
+
     def edits_of(self, index: int) -> list[Edit]:
         """Return the edits by which a message shows what the caller's list has in its place."""
         return [edit for _, edit in self._callers_edits.get(index, ())]

@@ -8,6 +8,7 @@ the list depart from it. System messages are compared apart from the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -163,11 +164,53 @@ class Comparison:
                         taken.add(index)
                         newest = index
                         traits, is_cut = traits._replace(key=history.known[index].traits.key), True
+                    elif traits.key not in history.keys and (joined := self._joined(traits)):
+                        spots += [Spot(number, part, history.known[n].traits, True) for n in joined]
+                        newest, reply = joined[-1], history.known[joined[-1]].traits
+                        continue
                     reply = traits
                 if traits.call_id and traits.key not in history.keys and self._is_answered(traits.call_id, reply):
                     continue
                 spots.append(Spot(number, part, traits, is_cut))
-        return spots
+        return self._in_order_of_calls(spots)
+
+    def _joined(self, traits: Traits) -> list[int]:
+        """Return the indices of the replies that the list has as one; [] if they are not known."""
+        indices = self._history.joined(traits)
+        return indices if all(self._is_open(self._history.known[index]) for index in indices) else []
+
+    def _in_order_of_calls(self, spots: Sequence[Spot]) -> list[Spot]:
+        """Return the messages with each reply behind the results that it had, as the history has them.
+
+        Some clients put the results of several replies behind the last of these.
+        """
+        ordered: list[Spot] = []
+        waiting: list[Spot] = []  # replies with calls, of which no result came
+        asked: tuple[str, ...] = ()  # the calls of the last reply before them
+        for spot in spots:
+            if spot.traits.calls:
+                waiting.append(spot)
+                continue
+            call_id = spot.traits.call_id
+            count = next((n for n, reply in enumerate(waiting, 1) if call_id in reply.traits.calls), 0)
+            if len(waiting) > count and not ((count or call_id in asked) and self._is_before(spot, waiting[count])):
+                count = len(waiting)
+            if count:
+                ordered += waiting[:count]
+                asked = waiting[count - 1].traits.calls
+                del waiting[:count]
+            ordered.append(spot)
+        return ordered + waiting
+
+    def _is_before(self, result: Spot, reply: Spot) -> bool:
+        """Return whether the history has a result before a reply."""
+        places = self._places
+        return places.get(result.traits.key, len(self._history.known)) < places.get(reply.traits.key, -1)
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        """The newest place of each known message, by its key."""
+        return {known.traits.key: place for place, known in enumerate(self._history.known)}
 
     def _bare_replies(self, item: int, part: int, taken: Set[int]) -> list[int]:
         """Return the replies, by index, that a message of the list shows if it has given ids to calls without them."""
