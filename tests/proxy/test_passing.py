@@ -201,6 +201,26 @@ def test_a_stateful_request_of_the_responses_api_is_passed_on():
     assert provider.received[0].body == body
 
 
+@pytest.mark.parametrize(
+    ("state", "fields"),
+    [
+        ("previous_response_id=", b'"input": "Hi", "previous_response_id": "resp_1"'),
+        ("An item_reference", b'"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user"}]'),
+    ],
+)
+def test_the_log_says_once_that_the_provider_keeps_the_history(state: str, fields: bytes, caplog: Any):
+    """The Vercel AI SDK refers to items of the provider by default: nobody would notice that it has no views."""
+    with (
+        RawProvider(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}") as provider,
+        running_proxy(provider.url) as proxy,
+        caplog.at_level("WARNING"),
+    ):
+        for _ in range(2):
+            assert split(ask(proxy.port, post("/v1/responses", b'{"model": "gpt-5", ' + fields + b"}")))[0] == 200
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "foveate.proxy"]
+    assert warning.startswith(f"A request is sent without a view: {state} lets the provider keep the history.")
+
+
 def test_a_websocket_elsewhere_is_answered_with_426():
     request = b"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     request += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"

@@ -122,6 +122,11 @@ class Turns:
         with self._outage.watch():  # Here, since a request waits for a thread while others wait for the store.
             recognized = self._recognizer.recognize(tenant, client.values, api, body)
             if recognized is None:
+                if api.messages in body.fields and (state := body.state):
+                    self._log_once(
+                        f"A request is sent without a view: {state} lets the provider keep the history. Let the client "
+                        "send whole lists, for example with store=False."
+                    )
                 return None, None
             record.conversation = recognized.name
             pool = self._pool(tenant, api.format)
