@@ -12,7 +12,7 @@ from prepared import play
 from serving import served
 
 from foveate import Conversation, Message, open_conversation
-from foveate.edits import Task
+from foveate.edits import Span, Summarize, Task
 from foveate.inspector import build_app
 from foveate.testing import agent_run, answer, call, say, user
 
@@ -237,6 +237,53 @@ def test_live_page_has_the_rows_and_numbers_of_a_new_page(site, pages, url):
             assert rows_of(page)[-5:] == rows_of(new)[-5:]
             assert page.evaluate(look) == new.evaluate(look)
             new.close()
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, -8), (4, 9)], ids=["many messages", "few messages"])
+def test_live_page_has_the_rows_of_a_new_page_after_a_fold(site, pages, url, first, last):
+    """An edit of many messages ended the updates, and the next message hid that. A small one moved rows not loaded."""
+    with opened(url) as chat:
+        chat.append([user(f"More {number}") for number in range(120)])
+        page = pages.open(f"{site}{PATH}")
+        page.locator("#live").wait_for(state="attached")
+        ids = [entry.id for entry in chat.history()]
+        chat.edit(Summarize(Span(ids[first], ids[last]), "What was done.", "mine", "older"))
+        page.locator("#live").get_by_text("mine: 1 edit").wait_for()
+        chat.append(user("Written while you look."))
+        page.locator("#messages").get_by_text(f"{len(chat)} messages").wait_for()
+        new = pages.open(f"{site}{PATH}")
+        assert all_rows_of(page) == all_rows_of(new)
+
+
+def test_live_page_keeps_what_a_person_reads_after_a_wide_edit(site, pages, url):
+    with opened(url) as chat:
+        chat.append([user(f"More {number}") for number in range(120)])
+        page = pages.open(f"{site}{PATH}?m={len(chat) - 20}")
+        page.locator("#live").wait_for(state="attached")
+        handle = f"m{len(chat) - 20}"
+        page.locator(f"#{handle} a[data-detail]").first.click()
+        page.locator(f"#{handle} .opened").wait_for()
+        page.evaluate(f"document.getElementById('{handle}').scrollIntoView()")
+        page.locator(f"#{handle}").focus()
+        top = f"document.getElementById('{handle}').getBoundingClientRect().top"
+        before = page.evaluate(top)
+        ids = [entry.id for entry in chat.history()]
+        chat.edit(Summarize(Span(ids[0], ids[-40]), "What was done.", "mine", "older"))
+        page.locator("#rows[data-total='40']").wait_for()
+        page.locator("#seen-sizes").get_by_text("40 entries").wait_for()
+        assert abs(page.evaluate(top) - before) < 3
+        assert page.locator(f"#{handle} .opened").count() == 1
+        assert focused(page) == handle
+
+
+def all_rows_of(page: Any) -> list[str]:
+    """Return the names of all rows, after scrolling over them."""
+    page.wait_for_function("""() => {
+        const chunk = document.querySelector("#rows .chunk.empty");
+        chunk?.scrollIntoView();
+        return chunk === null;
+    }""")
+    return page.eval_on_selector_all("#rows [data-row]", "all => all.map(one => one.dataset.row)")
 
 
 def rows_of(page: Any) -> list[str]:

@@ -98,11 +98,11 @@ function scrollRows(list) {
     }
   }, { rootMargin: "1200px 0px" });
   for (const chunk of list.children) observer.observe(chunk);
-  list.jump = (index) => [...list.children].findLast((chunk) => Number(chunk.dataset.at) <= index)?.scrollIntoView();
 }
 
 const rows = document.getElementById("rows");
 if (rows) scrollRows(rows);
+rows?.addEventListener("replaced", () => scrollRows(rows)); // By live.js, with other rows.
 
 // ---------------------------------------------------------------------------------------------------------- details
 

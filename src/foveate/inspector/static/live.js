@@ -26,6 +26,7 @@ function start() {
   let failures = 0; // Attempts to connect since the last event stream.
   let busy = Promise.resolve();
   let missing = Infinity; // The first position that came while the end of the list was not loaded.
+  let past = ""; // Why the rows of this page are of another past, until it is loaded again.
 
   function tell(text, kind = "") {
     state.textContent = text;
@@ -83,13 +84,16 @@ function start() {
       return;
     }
     if (!isNewest) return;
-    if (kinds.has("reload") || updates.some((update) => update.kind === "receipt" && !update.rows?.length)) {
-      offerReload(updates);
+    past ||= updates.find((update) => update.kind === "reload")?.text ?? "";
+    if (past) {
+      offerReload();
       return;
     }
     const wanted = [...new Set(updates.flatMap((update) => update.rows ?? []))].sort((a, b) => a - b);
-    for (const [first, last] of runs(wanted)) await fetchRows(first, last);
-    if (wanted.length === 0) return;
+    const isWide = updates.some((update) => update.kind === "receipt" && !update.rows?.length);
+    if (wanted.length === 0 && !isWide) return;
+    if (isWide) await fetchAgain();
+    else for (const [first, last] of runs(wanted)) await fetchRows(first, last);
     document.getElementById("chart")?.dispatchEvent(new Event("chart-stale"));
     for (const now of [...elementsOf(await fetchPart(place.dataset.sizesUrl)).children]) document.getElementById(now.id)?.replaceWith(now);
   }
@@ -102,13 +106,47 @@ function start() {
     tell(`${main.text}${rest ? `, and ${rest} more` : ""}${isNewest ? "" : ". This page shows an earlier turn."}`, main.state || main.kind);
   }
 
-  function offerReload(updates) {
+  function offerReload() {
     const link = document.createElement("a");
     link.href = location.href;
     link.textContent = "Load the page again";
     link.addEventListener("click", (event) => { event.preventDefault(); location.reload(); });
-    state.textContent = `${updates.find((update) => update.kind === "reload")?.text ?? "The view changed."} `;
+    state.textContent = `${past} `;
     state.append(link);
+  }
+
+  const isAtBottom = () => document.documentElement.scrollHeight - window.scrollY - window.innerHeight < NEAR;
+  const inSight = (row) => row.getBoundingClientRect().bottom > 0;
+
+  /** Fetch the rows near the one that a person reads again: an edit changed many, or moved those that are not loaded. */
+  async function fetchAgain() {
+    if (rows === null || !rows.dataset.rowsUrl) return;
+    const follows = isAtBottom();
+    const old = new Map(shown().map((row) => [row.id, row]));
+    const anchor = (follows ? shown().at(-1) : shown().find(inSight)) ?? rows;
+    const url = new URL(location.href);
+    url.searchParams.delete("at");
+    url.searchParams.set("m", anchor.dataset.last ?? 1);
+    const found = elementsOf(await fetchPart(url)).getElementById("rows");
+    const top = anchor.getBoundingClientRect().top;
+    const focused = document.activeElement?.closest?.("[data-row]")?.id;
+    missing = Infinity;
+    Object.assign(rows.dataset, found.dataset);
+    rows.replaceChildren(...found.children);
+    for (const row of shown()) keepOpen(old.get(row.id), row);
+    rows.dispatchEvent(new Event("replaced"));
+    const now = document.getElementById(anchor.id) ?? shown().find((row) => spanOf(row)[1] >= Number(anchor.dataset.last));
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (follows) window.scrollTo(0, document.documentElement.scrollHeight);
+    else if (now) window.scrollBy(0, now.getBoundingClientRect().top - top);
+  }
+
+  /** Open a row as it was, if it still shows the same. */
+  function keepOpen(old, row) {
+    const text = (one) => one?.querySelector(".body")?.textContent;
+    if (text(old) === undefined || text(old) !== text(row)) return;
+    if (old.querySelector("details[open]")) row.querySelector("details")?.setAttribute("open", "");
+    row.append(...old.querySelectorAll(":scope > .opened"));
   }
 
   /** Put the rows of these positions in their places. What a person reads does not move. */
@@ -123,17 +161,21 @@ function start() {
     url.searchParams.set("from", first);
     url.searchParams.set("to", last);
     const found = [...elementsOf(await fetchPart(url)).querySelectorAll("[data-row]")];
-    const end = document.documentElement;
-    const follows = end.scrollHeight - end.scrollTop - end.clientHeight < NEAR;
+    const follows = isAtBottom();
     const spans = [...found.map(spanOf), [first, last]];
     const old = shown().filter((row) => spans.some(([from, to]) => overlaps(spanOf(row), from, to)));
-    const anchor = shown().find((row) => !old.includes(row) && row.getBoundingClientRect().bottom > 0) ?? null;
+    const anchor = shown().find((row) => !old.includes(row) && inSight(row)) ?? null;
     const top = anchor?.getBoundingClientRect().top;
     const focused = document.activeElement?.closest?.("[data-row]")?.id;
     const hadFocus = old.some((row) => row.id === focused);
     const wasOpen = new Set(old.filter((row) => row.querySelector("details[open]")).map((row) => row.id));
     const isAtEnd = rows.dataset.complete !== "no";
     const newest = Math.max(0, ...shown().map((row) => spanOf(row)[1]));
+    const isMoved = old.length !== found.filter((row) => spanOf(row)[0] <= newest).length;
+    if (isMoved && rows.querySelector(".chunk.empty")) { // They are fetched by their places, which changed.
+      await fetchAgain();
+      return;
+    }
     let previous = null;
     for (const row of found) {
       if (spanOf(row)[0] > newest && !isAtEnd) { // Its place is not loaded yet; it is fetched with its neighbours.
@@ -148,7 +190,7 @@ function start() {
     }
     for (const row of old) row.remove();
     if (hadFocus) document.getElementById(focused)?.focus({ preventScroll: true });
-    if (follows && last > newest) window.scrollTo(0, end.scrollHeight);
+    if (follows && last > newest) window.scrollTo(0, document.documentElement.scrollHeight);
     else if (anchor?.isConnected) window.scrollBy(0, anchor.getBoundingClientRect().top - top);
   }
 
