@@ -329,6 +329,7 @@ def test_journal_names_the_messages_of_each_edit(client, url):
     page = client.get(f"{PATH}/journal").text
     assert f'pin <a href="{PATH}/more?m=m3">m3</a>' in page
     assert f'hide <a href="{PATH}/more?m=m4-m6">m4-m6</a>' in page
+    assert '<summary data-open>2 edits <span class="soft">a rule; not needed</span></summary>' in page
 
 
 def test_journal_with_large_receipts_has_fewer_on_a_page(client, url):
@@ -340,6 +341,13 @@ def test_journal_with_large_receipts_has_fewer_on_a_page(client, url):
     page = client.get(f"{PATH}/journal").text
     assert page.count('data-row="') == 10
     assert len(page) < 500_000
+
+
+def test_message_page_leads_to_its_original_and_its_row(client):
+    page = client.get(f"{PATH}/more?m=m3").text
+    assert f'<a href="{PATH}/covered?first=3&amp;last=3">As it was appended</a>' in page
+    assert f'<a href="{PATH}?m=3#m3">In the view</a>' in page
+    assert page.count(f"{PATH}/more?") == 0
 
 
 def test_message_page_explains_and_offers_actions(client, url):

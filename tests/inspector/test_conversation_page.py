@@ -11,7 +11,7 @@ import pytest
 from clients import client_of
 from starlette.testclient import TestClient
 
-from foveate import Text, open_conversation, user
+from foveate import Message, Text, ToolCall, open_conversation, user
 from foveate.conversation.past import Past
 from foveate.core.stamps import Usage
 from foveate.edits import Hide, Replace, Span, Summarize, Target
@@ -78,7 +78,18 @@ def test_page_names_the_window_of_its_percentage():
         chat.append("x" * 7_900)
         chat.record({"role": "assistant", "content": "yes", "model": "claude-sonnet-4-5"})
     with client_of(build_app(store)) as client:
-        assert "of a window of 200,000" in client.get("/c/store/c").text
+        assert "of a window of 200,000, that of claude-sonnet-4-5." in client.get("/c/store/c").text
+
+
+def test_row_of_many_calls_counts_them_by_tool():
+    store = MemoryStore()
+    calls = [ToolCall(f"c{number}", "edit" if number else "read", "{}") for number in range(17)]
+    with open_conversation("c", store=store, window=20_000) as chat:
+        chat.append(user("Go"))
+        chat.append(Message("assistant", tuple(calls)))
+    with client_of(build_app(store)) as client:
+        page = client.get("/c/store/c").text
+    assert '<span class="who">assistant <b>edit</b> × 16 <b>read</b></span>' in page
 
 
 def test_stand_ins_between_messages_have_no_page_of_their_own():

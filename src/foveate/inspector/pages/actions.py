@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from ...conversation import Conversation
 from ...core.edits import Bill, Edit, Record, Span, Summarize, Task, named_messages
-from ...core.handles import Handle
+from ...core.handles import Handle, parse_handle
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.receipts import Receipt, receipt_of
 from ...errors import FoveateError
@@ -94,7 +94,9 @@ def _place_after(request: Request, action: str, fields: dict[str, str], notice: 
     handle = fields.get("m", "").partition("-")[0].partition(".")[0]
     is_plain = handle.startswith("m") and handle[1:].isdigit()
     turn = fields.get("turn", "") if fields.get("turn", "").isdigit() and name == request.path_params["name"] else ""
-    return link(request, "conversation", **values, turn=turn) + (f"#{handle}" if is_plain else "")
+    if not is_plain:
+        return link(request, "conversation", **values, turn=turn)
+    return f"{link(request, 'conversation', **values, turn=turn, m=handle[1:])}#{handle}"
 
 
 # --------------------------------------------------------------------------------------------------------- the pages
@@ -215,7 +217,8 @@ async def show_message(request: Request) -> Response:
     def read() -> dict[str, Any]:
         with opened(request) as chat:
             try:
-                return {"name": chat.name, "why": chat.explain(handle).split("\n"), "problem": ""}
+                why, named = chat.explain(handle).split("\n"), parse_handle(handle)
+                return {"name": chat.name, "why": why, "problem": "", "first": named.first, "end": named.last}
             except FoveateError as error:
                 return {"name": chat.name, "why": [], "problem": problem_of(error)}
 

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from ...conversation import Conversation
 from ...core.messages import Message, Part, ToolCall
+from ...core.profiles import window_of
 from ...core.view import Budget
 from ...errors import BadInput
 from ...open import cost_of
@@ -186,8 +187,10 @@ def _page_values(request: Request, chat: Conversation) -> dict[str, Any]:
 
 def _view_values(moment: Moment) -> dict[str, Any]:
     view, budget = moment.view, moment.view.budget
+    model = next((entry.stamp.model for entry in reversed(view.entries) if entry.stamp.model), "")
     return {
         "tokens": view.tokens,
+        "model": model if window_of(model) == budget.window else "",  # The window of a program may be smaller.
         "window": budget.window if budget.has_window else 0,
         "usable": _usable(budget),
         "changed": sum(1 for entry in view if entry.edits),
