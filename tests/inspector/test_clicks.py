@@ -188,6 +188,36 @@ def test_pinning_marks_a_message_until_it_is_unpinned(changing_site, pages):
     page.locator(".kind.pin").first.wait_for(state="detached")
 
 
+def test_an_action_leads_back_to_its_row(changing_site, pages):
+    """The page began again with the first rows, so that a row below them was lost."""
+    page = pages.open(changing_site + GRANARY)
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.locator("#rows[data-complete=yes]").wait_for()
+    row = rows(page).last
+    handle = row.get_attribute("id")
+    row.focus()
+    page.keyboard.press("p")
+    page.wait_for_url("**m=*")
+    assert page.locator(f"#{handle} .kind.pin").is_visible()
+    assert 0 <= page.locator(f"#{handle}").bounding_box()["y"] < 900
+    assert page.evaluate("document.activeElement.id") == handle
+
+
+def test_the_search_in_messages_leads_to_the_message_by_keys(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    for key in ("/", *"invoice", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/search?q=invoice")
+    page.locator("[data-row]").first.wait_for()
+    screenshot(page, "search-messages")
+    page.keyboard.press("j")
+    handle = page.evaluate("document.activeElement.dataset.row")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/covered*")
+    assert title(page) == f"{handle} of granary"
+    assert page.locator("details.fold:not([open])").count() == 0
+
+
 def test_a_plan_is_shown_applied_and_undone(changing_site, pages):
     page = pages.open(changing_site + GRANARY)
     page.get_by_role("link", name="Plan", exact=True).click()

@@ -20,6 +20,7 @@ PAGES = {
     "compare-turns": "/c/store/granary/compare?left=40&right=43",
     "compare-policies": "/c/store/fix-login/compare?policies=prune,balanced",
     "content": "/c/store/kinds/content?m=3&part=0.0",
+    "search-messages": "/c/store/granary/search?q=invoice",
     "missing": "/c/store/none",
 }
 
@@ -34,6 +35,14 @@ def test_a_page_is_accessible_and_fits_its_window(pages, sample_site, name, look
     screenshot(page, f"{name}-{look}")
     screenshot(page, f"{name}-{look}-whole", whole=True)
     check_accessibility(page)
+
+
+def test_a_dark_page_is_printed_dark_on_light(pages, sample_site):
+    page = pages.open(f"{sample_site}/c/store/kinds", Look("dark", 1280))
+    page.emulate_media(media="print", color_scheme="dark")
+    check_accessibility(page)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("main .button:visible, main button:visible").count() == 0
 
 
 def test_titles_of_charts_stand_above_their_bars(pages, sample_site):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..conversation.edit import Editor
     from ..conversation.state import State
 
-__all__ = ["Hit", "describe_hits", "hit_in", "search"]
+__all__ = ["Hit", "describe_hits", "hit_in", "search", "snippet_of"]
 
 WIDTH = 160
 """Characters of a snippet."""
@@ -97,17 +97,22 @@ def hit_in(
 ) -> Hit | None:
     """Return the best place for these words in a message; None if only a call of `expand` contains them."""
     asked = [part for part in message.parts if isinstance(part, ToolCall) and part.name in NAMES]
-    text = decode_escapes(text_of(message))
     if asked:
         rest = Message(message.role, tuple(part for part in message.parts if part not in asked))
         if not any(places(decode_escapes(text_of(rest)), words)):
             return None
+    line, around = snippet_of(message, words)
+    return Hit(handle, turn, who, line, around, is_hidden, score)
+
+
+def snippet_of(message: Message, words: Sequence[Term]) -> tuple[int, str]:
+    """Return the best place for these words in a message: its line, from 1, and the text around it, on one line."""
+    text = decode_escapes(text_of(message))
     start, end = _best(text, words)
     low = max(0, min(start - (WIDTH - (end - start)) // 2, len(text) - WIDTH))
     low, high = whole_end(text, low), whole_end(text, min(len(text), low + WIDTH))
     snippet = " ".join(text[low:high].split())
-    around = f"{'…' if low else ''}{snippet}{'…' if high < len(text) else ''}"
-    return Hit(handle, turn, who, text.count("\n", 0, start) + 1, around, is_hidden, score)
+    return text.count("\n", 0, start) + 1, f"{'…' if low else ''}{snippet}{'…' if high < len(text) else ''}"
 
 
 def _is_only_in(message: Message, rest: Message, words: Sequence[Term]) -> bool:

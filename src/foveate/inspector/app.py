@@ -27,7 +27,7 @@ from ..errors import (
 from ..ports import Store
 from .access import Access, Guard
 from .jobs import Jobs
-from .pages import actions, comparison, contents, conversation, exports, jobs, listing, live, spending
+from .pages import actions, comparison, contents, conversation, exports, jobs, listing, live, search, spending
 from .pages.base import STATIC, VERSION, Page, page
 from .sources import Preparing, Source, Sources, StoreSource, by_key
 
@@ -45,6 +45,7 @@ def routes() -> list[BaseRoute]:
         *conversation.routes(),
         *contents.routes(),
         *actions.routes(),
+        *search.routes(),
         *live.routes(),
         *spending.routes(),
         *comparison.routes(),
