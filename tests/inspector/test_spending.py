@@ -58,6 +58,16 @@ def test_result_that_was_read_again_is_superseded():
     assert spending.wasted == old.wasted == pytest.approx(1_004 * 0.1)
 
 
+def test_call_after_a_pause_writes_again_what_the_call_before_sent():
+    times = [1_000] * 5 + [601_000] * 4
+    calm = spending_of_messages(SESSION, prices=PRICES, times=times[:5])
+    spending = spending_of_messages(SESSION, prices=PRICES, times=times)
+    assert (calm.pauses, calm.pause_cost) == (0, 0)
+    assert spending.pauses == 1
+    assert spending.pause_cost == pytest.approx(spending.cost - calm.cost)
+    assert spending.pause_cost > 1_000
+
+
 def test_tool_definitions_cost_their_size_in_each_call():
     tools = [{"name": "read_file", "description": "d" * 1_000}]
     bare, spending = spending_of_messages(SESSION), spending_of_messages(SESSION, tools=tools)

@@ -290,6 +290,9 @@ def _print_costs(costs: Costs) -> None:
         results = plural(costs.superseded_results, "result")
         share = percent(costs.wasted / costs.cost)
         say(f"Superseded by a later read or run: {results}, {share} of the cost.")
+    if costs.pauses:
+        share = percent(costs.pause_cost / costs.cost)
+        say(f"Written again after {plural(costs.pauses, 'pause')} in which the cache was lost: {share} of the cost.")
     say()
     rows = [
         (

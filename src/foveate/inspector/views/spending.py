@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain, repeat
+from itertools import chain, repeat, takewhile
 from typing import Any, Literal
 
 import msgspec
@@ -128,6 +128,10 @@ class Spending(Struct, frozen=True):
     """The cost of all superseded results after they were superseded."""
     wasted_dollars: float | None
     """The same in US dollars."""
+    pauses: int
+    """Calls after a pause in which the provider's cache was lost."""
+    pause_cost: float
+    """The additional cost of these calls: they wrote tokens again that a call without the pause reads."""
 
     def share_of(self, kind: SpendingKind) -> float:
         """Return the share of the cost that content of this kind has; 0 without any cost."""
@@ -179,6 +183,7 @@ class Ledger:
         self._unpriced = 0
         self._whole = self._sent_whole = 0  # tokens of all messages, and of those before the newest call
         self._unmanaged = 0.0
+        self._pauses, self._pause_cost = 0, 0.0
 
     def message(self, position: int, message: Message, stamp: Stamp) -> None:
         """Add the next message of the history, before the calls that send it."""
@@ -216,6 +221,12 @@ class Ledger:
         holds nothing of the last call.
         """
         now = len(self._write_dollars)
+        if is_cold and now:
+            same = takewhile(lambda pair: pair[0][0] == pair[1], zip(self._sent, added, strict=False))
+            again = sum(entry.tokens for (rendered, _), _ in same for entry in rendered.entries)
+            again += outside if outside == self._outside[0] else 0
+            self._pauses += 1
+            self._pause_cost += again * (self._prices.write - self._prices.read)
         self._close(kept, now)
         self._sent += [(each, now) for each in added]
         if is_cold or outside != self._outside[0]:
@@ -255,6 +266,8 @@ class Ledger:
             len(superseded),
             sum(each.wasted for each in superseded),
             sum(each.wasted_dollars for each in superseded) if priced else None,
+            self._pauses,
+            self._pause_cost,
         )
 
     def _mark(self, found: Iterable[Superseded]) -> None:
