@@ -93,6 +93,17 @@ def test_an_error_of_the_server_is_shown_in_its_own_words(pages, sample_site):
     assert re.fullmatch(r"The view of turn \d+ does not show message 9999\.", page.locator("#said").inner_text())
 
 
+def test_details_of_a_long_row_come_into_sight(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    page.set_viewport_size({"width": 390, "height": 260})
+    row = page.locator("#rows .k-user").first
+    assert row.bounding_box()["height"] > 260
+    row.evaluate("row => { row.focus(); row.scrollIntoView(); }")
+    page.keyboard.press("Enter")
+    row.locator(".opened").wait_for()
+    assert 0 <= row.locator(".opened").bounding_box()["y"] < 260
+
+
 def test_a_summary_opens_into_the_messages_it_stands_for(pages, sample_site):
     page = pages.open(sample_site + GRANARY)
     before = page.locator("[data-row]").count()

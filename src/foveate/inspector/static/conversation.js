@@ -127,6 +127,7 @@ document.addEventListener("click", async (event) => {
     place.append(elementsOf(await fetchPart(link.href)));
     if (row.classList.contains("covered")) link.closest(".more").replaceWith(place);
     else row.append(place);
+    place.scrollIntoView({ block: "nearest" }); // A long row ends below the window.
     link.setAttribute("aria-expanded", "true");
   } catch (error) {
     say(error.message);
