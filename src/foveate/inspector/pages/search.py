@@ -39,6 +39,8 @@ class Found(Struct, frozen=True):
     """How the next call shows it."""
     key: str
     """The row of the view that shows it, or stands for it."""
+    has_all: bool
+    """Whether it has all words of the search; else some, or words with a typing error."""
 
 
 def routes() -> list[BaseRoute]:
@@ -68,11 +70,11 @@ def _found(chat: Conversation, words: str) -> list[Found]:
     with session.lock:
         state = session.state
         state.follow_head()
-        places = [match.position for match in state.store.search(session.head, words, _MOST + 1)]
-        stored = {row.position: row for row in state.store.get_many(session.head, places)} if places else {}
+        scores = {match.position: match.score for match in state.store.search(session.head, words, _MOST + 1)}
+        stored = {row.position: row for row in state.store.get_many(session.head, [*scores])} if scores else {}
     moment = moments_of(chat).at()
     assert moment is not None  # That of the coming call is always known.
-    due = [stored[at] for at in places if at in stored and stored[at].body]
+    due = [stored[at] for at in scores if at in stored and stored[at].body]
     own = {entry.position: index for index, entry in enumerate(moment.view) if entry.outline is not None}
     last = len(moment.places) - 1
     rows = [
@@ -89,6 +91,7 @@ def _found(chat: Conversation, words: str) -> list[Found]:
             *snippet_of(decoded(row), wanted),
             _form_of(place),
             place.key,
+            scores[row.position] >= 1,
         )
         for row, place in zip(due, shown, strict=True)
     ]
