@@ -16,7 +16,7 @@ from prepared import play
 from starlette.testclient import TestClient
 
 from foveate import Conversation, open_conversation
-from foveate.edits import Hide, Pin, Span, Target
+from foveate.edits import Hide, Pin, Span, Summarize, Target
 from foveate.inspector import Access, build_app
 from foveate.open import open_store
 from foveate.testing import agent_run, answer, call, say, text_of, user
@@ -330,6 +330,18 @@ def test_journal_names_the_messages_of_each_edit(client, url):
     assert f'pin <a href="{PATH}/more?m=m3">m3</a>' in page
     assert f'hide <a href="{PATH}/more?m=m4-m6">m4-m6</a>' in page
     assert '<summary data-open>2 edits <span class="soft">a rule; not needed</span></summary>' in page
+
+
+def test_journal_offers_no_undo_of_an_erasure(client, url):
+    """The button brought no text back. It hid the messages that the erasure shows instead of a summary."""
+    with opened(url) as chat:
+        ids = [entry.id for entry in chat.history(3, 6)]
+        chat.edit(Summarize(Span(ids[0], ids[3]), "What was read.", "mine", "older"))
+        chat.privacy.erase("m4")
+        receipt = chat.journal.receipts()[-1]
+    page = client.get(f"{PATH}/journal").text
+    row = page.split(f'data-row="{receipt.first}"')[1].split('class="row"')[0]
+    assert (receipt.author, "act/undo" in row, "act/undo" in page) == ("erase", False, True)
 
 
 def test_journal_with_large_receipts_has_fewer_on_a_page(client, url):
