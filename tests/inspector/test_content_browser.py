@@ -15,6 +15,7 @@ from foveate import open_conversation
 from foveate.core.messages import Media, Message, Text, ToolCall, ToolResult
 from foveate.inspector import build_app
 from foveate.open import open_store
+from foveate.testing import answer, call, user
 
 pytestmark = pytest.mark.slow
 
@@ -156,3 +157,27 @@ def test_a_long_name_of_a_tool_is_not_cut(pages, words: str, look: Look):
     assert page.eval_on_selector_all(".about > *", excess) == [0] * page.locator(".about > *").count()
     page.goto(f"{words}/entry?m=3")
     check_accessibility(page)
+
+
+def test_length_of_a_cut_line_is_readable_between_arabic_words(pages):
+    """The number stood behind the words: "characters in this line 3,000"."""
+    with open_store("memory:") as store, open_conversation("arabic", store=store, window=100_000) as chat:
+        chat.append([user("Read it."), call("a", "read", path="a.txt"), answer("a", "السطر\n" + "ا" * 3_000)])
+        with served(build_app(store)) as site:
+            page = pages.open(f"{site}/c/store/arabic")
+            page.locator("#rows summary").first.click()
+            places = page.locator(".c-cut").first.evaluate(
+                """cut => {
+                    const text = cut.firstChild, at = text.data.indexOf("3,000");
+                    return [[at, at + 5], [at + 6, at + 16]].map(([from, to]) => {
+                        const range = document.createRange();
+                        range.setStart(text, from);
+                        range.setEnd(text, to);
+                        const box = range.getBoundingClientRect();
+                        return [box.left, box.top];
+                    });
+                }"""
+            )
+            (left, top), (right, below) = places
+            assert left < right or top < below
+            pages.close()
