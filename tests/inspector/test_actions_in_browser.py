@@ -276,6 +276,22 @@ def test_live_page_keeps_what_a_person_reads_after_a_wide_edit(site, pages, url)
         assert focused(page) == handle
 
 
+def test_live_page_follows_the_newest_row_after_a_wide_edit(site, pages, url):
+    with opened(url) as chat:
+        chat.append([user(f"More {number}") for number in range(120)])
+        page = pages.open(f"{site}{PATH}?m={len(chat)}")
+        page.locator("#live").wait_for(state="attached")
+        rows_of(page)
+        page.evaluate("dispatchEvent(new Event('pagehide'))")
+        ids = [entry.id for entry in chat.history()]
+        chat.edit(Summarize(Span(ids[0], ids[-100]), "What was done.", "mine", "older"))
+        chat.append([user("Written while you look\n\n" * 9) for _ in range(60)])
+        page.evaluate("dispatchEvent(new Event('pageshow'))")  # All of it arrives at once.
+        page.locator(f"#m{len(chat)}").wait_for()
+        end = page.evaluate(f"document.getElementById('m{len(chat)}').getBoundingClientRect().bottom")
+        assert 0 < end < 903
+
+
 def all_rows_of(page: Any) -> list[str]:
     """Return the names of all rows, after scrolling over them."""
     page.wait_for_function("""() => {

@@ -3,6 +3,7 @@ import { elementsOf, fetchPart } from "./page.js";
 
 const GATHER = 250; // Milliseconds in which events are gathered before rows are fetched.
 const MOST_ROWS = 150; // Rows that are fetched at once.
+const NEWEST = 1e9; // Position of a message after all others.
 const NEAR = 120; // Pixels from the end of the page within which a person follows the newest row.
 
 const place = document.querySelector("[data-events-url]");
@@ -123,10 +124,10 @@ function start() {
     if (rows === null || !rows.dataset.rowsUrl) return;
     const follows = isAtBottom();
     const old = new Map(shown().map((row) => [row.id, row]));
-    const anchor = (follows ? shown().at(-1) : shown().find(inSight)) ?? rows;
+    const anchor = shown().find(inSight) ?? rows;
     const url = new URL(location.href);
     url.searchParams.delete("at");
-    url.searchParams.set("m", anchor.dataset.last ?? 1);
+    url.searchParams.set("m", follows ? NEWEST : (anchor.dataset.last ?? 1));
     const found = elementsOf(await fetchPart(url)).getElementById("rows");
     const top = anchor.getBoundingClientRect().top;
     const focused = document.activeElement?.closest?.("[data-row]")?.id;
@@ -137,7 +138,7 @@ function start() {
     rows.dispatchEvent(new Event("replaced"));
     const now = document.getElementById(anchor.id) ?? shown().find((row) => spanOf(row)[1] >= Number(anchor.dataset.last));
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
-    if (follows) window.scrollTo(0, document.documentElement.scrollHeight);
+    if (follows) shown().at(-1)?.scrollIntoView({ block: "end" }); // The height of the page is an estimate so far.
     else if (now) window.scrollBy(0, now.getBoundingClientRect().top - top);
   }
 
