@@ -288,8 +288,13 @@ def test_live_page_follows_the_newest_row_after_a_wide_edit(site, pages, url):
         chat.append([user("Written while you look\n\n" * 9) for _ in range(60)])
         page.evaluate("dispatchEvent(new Event('pageshow'))")  # All of it arrives at once.
         page.locator(f"#m{len(chat)}").wait_for()
-        end = page.evaluate(f"document.getElementById('m{len(chat)}').getBoundingClientRect().bottom")
-        assert 0 < end < 903
+        page.wait_for_function(  # The rows between arrive after it, and the page follows.
+            """row => {
+                const end = document.getElementById(row).getBoundingClientRect().bottom;
+                return 0 < end && end < 903;
+            }""",
+            arg=f"m{len(chat)}",
+        )
 
 
 def all_rows_of(page: Any) -> list[str]:
