@@ -108,8 +108,7 @@ def test_an_image_is_shown(pages, site: str):
     page = pages.open(f"{site}/content?m=3&part=0")
     image = page.locator("img.c-image")
     image.scroll_into_view_if_needed()
-    page.wait_for_load_state("networkidle")
-    assert image.evaluate("one => one.naturalWidth") == 300
+    assert image.evaluate("one => one.decode().then(() => one.naturalWidth)") == 300
 
 
 HEBREW = "שלום, הבדיקה test_login נכשלה"
