@@ -18,7 +18,7 @@ from litellm.integrations.custom_logger import CustomLogger
 from litellm.utils import supports_prompt_caching
 
 from ..core.needs import CACHE_KEY
-from ..core.profiles import window_of
+from ..core.profiles import is_window_documented
 from ..core.stamps import Usage
 from ..ports import Store
 from ..requests import SERVER_STATE
@@ -125,7 +125,7 @@ class FoveateLogger(CustomLogger):
         if isinstance(body.get(key), list):
             body[key] = [_plain(message) for message in body[key]]
         body["model"] = model = _model_of(kwargs)
-        window = None if self._has_window or window_of(model) else _window_in_table(model)
+        window = None if self._has_window or is_window_documented(model) else _window_in_table(model)
         session, key_hash = _metadata(kwargs, "session_id"), _metadata(kwargs, "user_api_key_hash")
         return self._requests.request(
             format,
