@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 from peers.report import costs, descriptions, gathered, markdown
 from peers.runner import Found, Measured, Sizes, find
 
+pytestmark = pytest.mark.slow
+
 BENCH = Path(__file__).resolve().parent.parent / "bench"
 LIBRARIES = sorted((BENCH / "peers" / "libraries").glob("*.py"))
 EVERYTHING = {"turn", "shown", "loading", "import", "append", "disk", "resume", "resumed", "parted", "memory"}
@@ -165,7 +167,6 @@ def test_every_library_has_a_name_of_its_own_and_packages():
     assert [peer.name for peer in peers if not peer.lacks] == ["foveate"]
 
 
-@pytest.mark.slow
 def test_every_installed_library_has_every_measure():
     done = run("--quick", "--json")
     values = measures(done)

@@ -160,6 +160,7 @@ class Asker:
         return self._ask(handle)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "format"), list(zip(POLICIES, FORMATS * 2, strict=True)))
 @pytest.mark.parametrize("kind", [LoopAgent, ReActAgent])
 def test_every_handle_in_a_note_brings_its_message_back(kind: type, policy: str, format: str):

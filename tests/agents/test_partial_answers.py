@@ -246,6 +246,7 @@ class StoppingModel(ScriptedModel):
             yield piece
 
 
+@pytest.mark.slow
 @FORMATS
 def test_ctrl_c_while_the_program_waits_keeps_the_answer(format: str):
     for place in itertools.count():

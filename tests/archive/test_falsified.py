@@ -215,6 +215,7 @@ def findings(path: Path, kept: str) -> tuple[list[str], list[str]]:
         return alone, [finding.problem for head in heads_in(kept) for finding in verify_head(store, head)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [*BY_VERIFY, *BY_A_HEAD, *BY_NOTHING])
 def test_falsification_is_found_as_the_table_says(tmp_path: Path, what: str) -> None:
     path = tmp_path / "chat.db"

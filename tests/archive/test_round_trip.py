@@ -58,6 +58,7 @@ def around(actions: list[tuple[int, int, int]], *openers: Callable[[], Database]
             store.close()
 
 
+@pytest.mark.slow
 @SOME
 @given(actions=moves)
 def test_archive_stays_the_same_through_sqlite_and_memory(actions: list[tuple[int, int, int]]) -> None:

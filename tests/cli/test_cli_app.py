@@ -122,6 +122,7 @@ def test_closed_standard_output_prints_no_traceback(recording):
     assert (process.wait(), complaint) == (141, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "arguments", "code", "complaint"),
     [
@@ -148,6 +149,7 @@ def test_output_works_in_ascii(recording):
     done.stdout.decode("ascii")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_json_has_escapes_where_output_lacks_characters(tmp_path, encoding):
     """`db head`, `db list --json` and others once ended with a traceback."""

@@ -12,6 +12,8 @@ from tuning_samples import sessions
 
 from foveate.policies.presets import load_preset
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = ("--policy", "keep-last-5", "--window", "32000", "--prices", "1,1", "--jobs", "1")
 
 

@@ -69,6 +69,7 @@ def largest_request(
     return largest, requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records_usage", [False, True])
 @pytest.mark.parametrize(("kind", "window"), QUICK)
 def test_no_request_exceeds_the_window(kind, window, records_usage):

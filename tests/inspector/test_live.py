@@ -87,6 +87,7 @@ def any_url(request: pytest.FixtureRequest, url: str) -> str:
     return other
 
 
+@pytest.mark.slow
 def test_page_hears_of_a_message_that_another_writer_appends(any_url):
     with served(build_app(any_url)) as site, opened(any_url) as chat, listening(port_of(site)) as events:
         assert next(events).updates == []

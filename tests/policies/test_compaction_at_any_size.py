@@ -47,6 +47,7 @@ def summaries(view: View) -> list[Entry]:
     return [entry for entry in view if entry.kind == "summary" and entry.stamp.source in ("compact", "floor")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("last", [user("And now?"), say("That was all.")], ids=["request", "answer"])

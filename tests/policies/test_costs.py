@@ -114,6 +114,7 @@ def counted_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Growing, "_grow", counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_turn_looks_at_what_is_new(name: str):
     short, long = (looked_at(POLICIES[name](), steps) for steps in (40, 160))

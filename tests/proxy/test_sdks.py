@@ -115,6 +115,7 @@ def client_of(provider: str, url: str) -> Any:
     return openai.OpenAI(base_url=f"{url}/v1", api_key="secret-key-1", max_retries=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_tool_loop_stays_in_the_window(provider: str, stream: bool, tmp_path: Path):

@@ -40,6 +40,7 @@ def loaded(url: str, name: str) -> str:
     return url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_database_that_an_older_foveate_made_is_opened_and_goes_on(postgres_url: str, name: str) -> None:
     schema = int(name.split("_")[1])

@@ -48,6 +48,7 @@ def test_sqlite_finds_the_same_as_memory(expected: dict[str, list[SearchHit]], t
         assert answers(store) == expected
 
 
+@pytest.mark.slow
 def test_postgresql_finds_the_same_as_memory(expected: dict[str, list[SearchHit]], postgres_url: Any) -> None:
     from foveate.stores.postgres import PostgresStore
 

@@ -69,6 +69,7 @@ def test_first_prompt_of_a_preset_is_linear(policy: str):
     assert large < 3 * small
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_first_prompt_of_a_mechanism_is_linear(name: str):
     """Only the long history may need the floor, whose note has a digest. Quadratic work would be four times as much."""

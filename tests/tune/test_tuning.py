@@ -156,6 +156,7 @@ def test_another_seed_may_try_other_settings_but_agrees(tuned, corpus):
     assert again.best.settings["filter"]["keep"] == tuned.best.settings["filter"]["keep"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_returns_the_best_so_far(corpus):
     calls = count(1)
 
@@ -208,6 +209,7 @@ def test_recordings_that_cannot_be_read_are_reported(tmp_path):
     assert (result.recordings, result.left_out) == (4, 0)
 
 
+@pytest.mark.slow
 def test_a_recording_without_a_model_call_is_reported(tmp_path):
     question = tmp_path / "question.jsonl"
     question.write_text('{"role": "user", "content": "Are you there?"}')
@@ -217,6 +219,7 @@ def test_a_recording_without_a_model_call_is_reported(tmp_path):
     assert (result.recordings, result.left_out) == (4, 0)
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_recording_is_left_out_and_reported(tmp_path):
     """Else one half of the recordings may hold what the other half is checked with."""
     files = sessions(tmp_path, back=0, number=4)
