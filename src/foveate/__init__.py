@@ -18,6 +18,7 @@ from . import edits as edits
 from . import errors as errors
 from .conversation import Conversation
 from .conversation.plugins import Plugin, plugin
+from .core.call_context import Budget
 from .core.conversation_names import child_name
 from .core.lazy_names import lazy_names as _lazy_names
 from .core.messages import (
@@ -36,7 +37,7 @@ from .core.messages import (
 from .core.planner import Plan, Policy
 from .core.receipts import Receipt
 from .core.stamps import Usage
-from .core.view import Budget, Entry, View
+from .core.view import Entry, View
 from .errors import BadInput, ConflictError, DoesNotFit, FoveateError, StoreError
 from .open import Options, open_async_conversation, open_conversation, open_model, open_store
 from .version import __version__ as __version__

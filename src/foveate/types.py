@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .conversation import Fix, HistoryEntry, Journal, Privacy, RepairReport
 from .conversation.caller_list import Followed, ListItem
 from .conversation.request_items import RequestItem, RequestItems
+from .core.call_context import CallContext, Prices
 from .core.context import Context, ContextKind
 from .core.events import Event, EventKind
 from .core.lazy_names import lazy_names
@@ -27,7 +28,7 @@ from .core.stamps import (
     StopKind,
 )
 from .core.totals import ModelTotals, Totals
-from .core.view import CallContext, EntryKind, ListPlace, PinnedPart, Prices
+from .core.view import EntryKind, ListPlace, PinnedPart
 
 if TYPE_CHECKING:
     from .conversation.aio import AsyncJournal, AsyncPrivacy

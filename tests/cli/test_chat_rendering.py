@@ -35,10 +35,10 @@ from foveate.cli.chat.rendering import (
     waiting_text,
 )
 from foveate.cli.chat.screen import Pipe, Terminal
+from foveate.core.call_context import Prices
 from foveate.core.context import Context
 from foveate.core.runs import AgentRun
 from foveate.core.totals import ModelTotals
-from foveate.core.view import Prices
 from foveate.edits import Hide, Target
 from foveate.types import Totals
 

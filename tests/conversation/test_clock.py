@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 import foveate
 from foveate.agents.limits import Limits
 from foveate.cli.app import main
+from foveate.core.call_context import Prices
 from foveate.core.economy import is_cold
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.core.view import Prices
 from foveate.ops.archive import export_archive, import_archive
 from foveate.ops.retention import age_conversation
 from foveate.stores.memory import MemoryStore

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from foveate.core import ids, wire
+from foveate.core.call_context import Budget, CallContext
 from foveate.core.edits import Edit, Record, Restore, named_messages
 from foveate.core.messages import Message
 from foveate.core.profiles import PROFILES, Profile
@@ -18,7 +19,7 @@ from foveate.core.projection import Projection
 from foveate.core.sizes import estimate, tokens_of
 from foveate.core.snapshots import Row, Snapshot
 from foveate.core.stamps import Stamp
-from foveate.core.view import Budget, CallContext, Entry, View
+from foveate.core.view import Entry, View
 
 OPENAI = PROFILES["openai"]
 ANTHROPIC = PROFILES["anthropic"]

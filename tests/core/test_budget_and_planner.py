@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core.budget import NEAR, TARGET, Excess, aim_at, default_reserve, measure_excess, overflows
+from foveate.core.call_context import Budget
 from foveate.core.checker import check
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, assistant
@@ -21,7 +22,7 @@ from foveate.core.planner import Plan, Stage, make_plan
 from foveate.core.sizes import IMAGE_TOKENS, estimate, images_of, tokens_of
 from foveate.core.stamps import Usage
 from foveate.core.summaries import NeedsSummary, SummaryRequest
-from foveate.core.view import Budget, View
+from foveate.core.view import View
 from foveate.errors import DoesNotFit
 from foveate.policies import FLOOR
 from foveate.testing import answer, call, say, system, text_of, user

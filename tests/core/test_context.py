@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from foveate import Media, Reasoning, ToolCall, Usage, assistant, open_conversation, user
 from foveate import tool_result as result
+from foveate.core.call_context import Budget, CallContext
 from foveate.core.context import Context, measure_context, tokens_by_kind
 from foveate.core.totals import ModelTotals
-from foveate.core.view import Budget, CallContext, View
+from foveate.core.view import View
 from foveate.open import grouped
 from foveate.testing import agent_run
 from foveate.testing.strategies import histories

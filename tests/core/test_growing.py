@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core import growing
+from foveate.core.call_context import Budget
 from foveate.core.growing import Growing, Marks
 from foveate.core.messages import Message, Text
 from foveate.core.stamps import Stamp
-from foveate.core.view import Budget, Entry, View
+from foveate.core.view import Entry, View
 from foveate.core.view_facts import INDEXES
 
 BUDGET = Budget(1_000, 0, 10**6, 10)

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from foveate.core import checker as checkers
 from foveate.core import rules
+from foveate.core.call_context import Budget
 from foveate.core.checker import Checker, Violation, check
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from foveate.core.rules import RULES
 from foveate.core.stamps import Stamp
 from foveate.core.units import cut_points
-from foveate.core.view import Budget, Entry, View
+from foveate.core.view import Entry, View
 from foveate.testing import answer, call, calls, say, system, thought, user
 from foveate.testing.strategies import edits, histories, messages
 

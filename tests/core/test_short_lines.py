@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from foveate.core.budget import aim_at, measure_excess
+from foveate.core.call_context import NO_WINDOW, Budget
 from foveate.core.context import measure_context
 from foveate.core.edits import Pin, Replace, Span, Summarize, Target
 from foveate.core.messages import Text
 from foveate.core.planner import make_plan
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.totals import Totals
-from foveate.core.view import NO_WINDOW, Budget, View
+from foveate.core.view import View
 from foveate.testing import answer, call, say, user
 
 from .story import Story

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import BadInput, DoesNotFit, Options, Text, open_conversation
+from foveate.core.call_context import Prices
 from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Task
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Expansion, Stamp, Usage
 from foveate.core.totals import Tally
-from foveate.core.view import Entry, Prices
+from foveate.core.view import Entry
 from foveate.edits import Span, Summarize, Target
 from foveate.errors import BadEdit
 from foveate.open import grouped

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from foveate.core.call_context import Budget
 from foveate.core.messages import Media, Message, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Origin, Stamp
-from foveate.core.view import Budget, Entry, View
+from foveate.core.view import Entry, View
 
 BUDGET = Budget(window=200_000, reserve=1_000, max_bytes=32_000_000, max_images=20)
 

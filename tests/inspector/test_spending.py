@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foveate.core.call_context import Prices
 from foveate.core.messages import Message, Text, ToolCall, ToolResult, system, user
 from foveate.core.stamps import Stamp
-from foveate.core.view import Prices
 from foveate.inspector.views.spending import Ledger, main_argument, spending_of_messages
 from foveate.open import Options, open_conversation
 from foveate.replay.measure import DEFAULT_PRICES, Meter, UnmanagedRequests

@@ -22,12 +22,13 @@ import foveate
 from foveate import DoesNotFit, StoreError, Usage
 from foveate.core import summaries
 from foveate.core.budget import occupied_tokens, overflows, usable_tokens
+from foveate.core.call_context import Budget
 from foveate.core.checker import check
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
 from foveate.core.sizes import tokens_of
 from foveate.core.summaries import Answer, NeedsSummary, SummaryRequest
-from foveate.core.view import Budget, View
+from foveate.core.view import View
 from foveate.edits import Hide, Target, Task
 from foveate.errors import BadSetting, CompactionFailed
 from foveate.formats.openai import OpenAIChat

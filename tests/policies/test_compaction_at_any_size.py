@@ -9,10 +9,11 @@ import pytest
 from conversation.shells import opened, texts
 from core.story import Story
 
+from foveate.core.call_context import Budget
 from foveate.core.edits import Task
 from foveate.core.messages import Message
 from foveate.core.summaries import NeedsSummary
-from foveate.core.view import Budget, Entry, View
+from foveate.core.view import Entry, View
 from foveate.policies import compact_on_overflow
 from foveate.policies.summary_input import summary_tokens_max
 from foveate.summarizers import SummaryRequest, digest_history

@@ -8,9 +8,10 @@ from typing import Any, overload
 import pytest
 from core.story import Story
 
+from foveate.core.call_context import Budget, CallContext
 from foveate.core.growing import Growing, Marks
 from foveate.core.planner import Policy
-from foveate.core.view import Budget, CallContext, Entry, View
+from foveate.core.view import Entry, View
 from foveate.policies import (
     compact_on_overflow,
     fold,

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from foveate.core.call_context import Budget, CallContext, Prices
 from foveate.core.economy import break_even, flush_cost, is_cold, reasoning_cost, saving
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Reasoning, Text, ToolCall
 from foveate.core.planner import CostlyPolicy, Policy
 from foveate.core.summaries import NeedsSummary, SummaryRequest
-from foveate.core.view import Budget, CallContext, Prices, View
+from foveate.core.view import View
 from foveate.errors import BadSetting
 from foveate.policies import deferral
 from foveate.policies.deferral import _key, _WaitingEdits, _Wanted, when_it_pays

@@ -10,11 +10,11 @@ from core.story import ANTHROPIC, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foveate.core.call_context import Budget
 from foveate.core.checker import check
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Message, ToolCall, assistant
 from foveate.core.planner import make_plan
-from foveate.core.view import Budget
 from foveate.digest import digest
 from foveate.digest.names import distinct_names
 from foveate.errors import BadSetting

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate.core.budget import Excess, measure_excess
+from foveate.core.call_context import Budget
 from foveate.core.checker import check
 from foveate.core.edits import Edit, Pin, Restore, Span, Summarize, Target
 from foveate.core.handles import parse_handle
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
 from foveate.core.plain_handles import plain_text
 from foveate.core.planner import make_plan
-from foveate.core.view import Budget, View
+from foveate.core.view import View
 from foveate.digest import digest, room_for
 from foveate.errors import DoesNotFit
 from foveate.policies import FLOOR

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Conversation
+from foveate.core.call_context import Budget
 from foveate.core.checker import check
 from foveate.core.edits import Pin, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
 from foveate.core.planner import Policy, make_plan
-from foveate.core.view import Budget, PinnedPart
+from foveate.core.view import PinnedPart
 from foveate.errors import BadSetting, DoesNotFit
 from foveate.policies import FLOOR
 from foveate.policies.checkpoints import checkpoint

@@ -11,11 +11,11 @@ from core.story import ANTHROPIC, OPENAI, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foveate.core.call_context import Budget
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Text, ToolResult
 from foveate.core.planner import make_plan
 from foveate.core.sizes import MESSAGE_TOKENS, estimate, tokens_of
-from foveate.core.view import Budget
 from foveate.errors import BadSetting
 from foveate.formats.openai import OpenAIChat
 from foveate.policies import filter_tool_results, load_policies, prune_tool_outputs

@@ -6,9 +6,10 @@ import pytest
 from core.story import Story
 from msgspec.structs import replace
 
+from foveate.core.call_context import Budget, CallContext, Prices
 from foveate.core.messages import Message
 from foveate.core.planner import make_plan
-from foveate.core.view import Budget, CallContext, Prices, View
+from foveate.core.view import View
 from foveate.policies import fold, shrink_to_digest
 from foveate.policies.result_worth import EXPANDED, EXPLORING, WINDOW, needed_results
 from foveate.testing import answer, call, user

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Conversation
+from foveate.core.call_context import Budget
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Media, Message, Opaque, Text, ToolResult
 from foveate.core.planner import make_plan
-from foveate.core.view import Budget
 from foveate.errors import BadSetting
 from foveate.policies import filter_tool_results, load_policies
 from foveate.testing import answer, call, calls, say, user

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from replay_values import entry
 
+from foveate.core.call_context import Budget, Prices
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
-from foveate.core.view import Budget, Entry, Prices, View
+from foveate.core.view import Entry, View
 from foveate.replay.lookup import Counts, Lookup
 from foveate.replay.measure import Bill
 

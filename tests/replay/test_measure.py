@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from replay_values import entry, rendered
 
+from foveate.core.call_context import Prices
 from foveate.core.messages import ToolCall, assistant, system, tool_result, user
-from foveate.core.view import Prices
 from foveate.replay.measure import Bill, CacheClock, FetchCosts, Meter, UnmanagedRequests, percentile, share
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec import structs
 from recorded_samples import write_document
 
+from foveate.core.call_context import Prices
 from foveate.core.messages import Message, Text
 from foveate.core.sizes import tokens_of
-from foveate.core.view import Prices
 from foveate.formats import get_format
 from foveate.ports import Rendered
 from foveate.replay.corpus import replay_files, settings_of_recording, sum_rows

@@ -11,7 +11,7 @@ import pytest
 
 from foveate import Message, ToolCall, assistant, tool_result, user
 from foveate.core.caches import clear_caches
-from foveate.core.view import Prices
+from foveate.core.call_context import Prices
 from foveate.replay import digests
 from foveate.replay.references import References, things_in_calls
 from foveate.replay.run import replay

@@ -8,9 +8,9 @@ from itertools import accumulate
 import pytest
 from msgspec.structs import asdict, replace
 
+from foveate.core.call_context import Prices
 from foveate.core.messages import Message, system, user
 from foveate.core.sizes import tokens_of
-from foveate.core.view import Prices
 from foveate.edits import Span, Summarize
 from foveate.errors import DoesNotFit
 from foveate.policies import compact_on_overflow, filter_tool_results, prune_tool_outputs

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foveate.core.call_context import Prices
 from foveate.core.sizes import tokens_of
-from foveate.core.view import Prices
 from foveate.replay.run import replay
 from foveate.testing import agent_run, answer, call, calls, say, system, user
 from foveate.tune.frontier import clairvoyant_cost, non_dominated

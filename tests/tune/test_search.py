@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from tuning_samples import sessions
 
-from foveate.core.view import Prices
+from foveate.core.call_context import Prices
 from foveate.replay.engines import LocalEngine
 from foveate.settings import load
 from foveate.tune.search import Search

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tuning_samples import sessions, write_session
 
-from foveate.core.view import Prices
+from foveate.core.call_context import Prices
 from foveate.errors import BadSetting
 from foveate.replay.corpus import replay_files, sum_rows
 from foveate.settings import load

@@ -10,7 +10,7 @@ from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..core.view import Prices
+from ..core.call_context import Prices
 from ..errors import BadInput, BadSetting
 
 if TYPE_CHECKING:

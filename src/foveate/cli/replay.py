@@ -20,7 +20,7 @@ from .recordings import choose_sessions, named_recordings, sessions_here
 from .text import complain, write_json
 
 if TYPE_CHECKING:
-    from ..core.view import Prices
+    from ..core.call_context import Prices
     from ..replay.corpus import Corpus, Failure
     from ..replay.result import ReplayResult, Row
     from ..testing.bodies import BodyChecker

@@ -19,9 +19,10 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, over
 
 from ..background.tasks import LoopLock, Tasks
 from ..background.threads import Threads
+from ..core.call_context import Budget
 from ..core.messages import Message
 from ..core.needs import Needs
-from ..core.view import Budget, View
+from ..core.view import View
 from ..expand.excerpts import Excerpt
 from ..ports import Format
 from .calls import OperationCancelled

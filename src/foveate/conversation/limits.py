@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from ..core.budget import NEAR, default_reserve
+from ..core.call_context import NO_WINDOW, Budget
 from ..core.length_errors import is_too_long
 from ..core.profiles import Profile
 from ..core.scalars import plain_scalar
-from ..core.view import NO_WINDOW, Budget, Entry, View
+from ..core.view import Entry, View
 from ..errors import BadInput, Refused, UnknownWindow
 from ..ports import TokenCounter
 

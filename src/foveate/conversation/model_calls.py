@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from ..core.call_context import Prices
 from ..core.profiles import Profile
 from ..core.projection import Projection
-from ..core.view import Entry, Prices, View
+from ..core.view import Entry, View
 from ..ports import Head, TokenCounter
 
 __all__ = ["ModelCalls", "ModelLookup", "RequestModel"]

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from ..core import ids
 from ..core.caches import clear_caches
+from ..core.call_context import CallContext
 from ..core.checker import Checker, Violation
 from ..core.edits import Edit, Record, Restore, Summarize, Task
 from ..core.growing import Marks, SavedFact
@@ -21,7 +22,7 @@ from ..core.plain_handles import PlainEntries, plain_edits
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row
-from ..core.view import CallContext, Entry, ListPlace, View
+from ..core.view import Entry, ListPlace, View
 from ..errors import NoSuchConversation, StoreError, StoreRolledBack
 from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
 from .calls import Caller

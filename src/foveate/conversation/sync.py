@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from ..core.call_context import Budget
 from ..core.edits import Edit, Pin, Unpin
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.needs import Needs
@@ -13,7 +14,7 @@ from ..core.plurals import plural
 from ..core.receipts import Receipt
 from ..core.stamps import Lease, Origin, PartRetention, Usage
 from ..core.totals import Totals, sum_totals
-from ..core.view import Budget, View
+from ..core.view import View
 from ..errors import BadSetting
 from ..expand.excerpts import Excerpt
 from ..expand.search import Hit

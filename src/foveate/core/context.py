@@ -13,11 +13,12 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from .caches import cached_on_entry
+from .call_context import Prices
 from .messages import Content, Media, Message, Part, Reasoning, ToolCall, ToolResult
 from .sizes import estimate, tokens_of
 from .stamps import Usage
 from .totals import ModelTotals, Totals
-from .view import Entry, Prices, View
+from .view import Entry, View
 
 __all__ = ["Context", "ContextKind", "Rates", "dollars_of", "measure_context", "rates_of", "tokens_by_kind"]
 

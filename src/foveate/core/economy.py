@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from .view import Prices, View
+from .call_context import Prices
+from .view import View
 
 __all__ = ["REASONING_AGAIN", "break_even", "flush_cost", "is_cold", "reasoning_cost", "saving"]
 

@@ -15,12 +15,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from .call_context import Prices
 from .edits import Bill, Record, Replace, Restore, Summarize, Task
 from .json_objects import canonical_json
 from .messages import Message, ToolCall
 from .plurals import plural
 from .stamps import Stamp, Usage, is_interrupted
-from .view import Entry, Prices
+from .view import Entry
 
 __all__ = ["ModelTotals", "Tally", "Totals", "sum_totals", "sum_usage", "tokens_rebilled"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ..core.call_context import Prices
 from ..core.profiles import bare_model_name, is_window_documented, window_of
-from ..core.view import Prices
 from ..errors import BadSetting
 from .servers import SERVERS
 

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from ..conversation import validate
 from ..conversation.plugins import Plugin, plugin_policies
+from ..core.call_context import Prices
 from ..core.events import Event
 from ..core.planner import Policy, Stage
 from ..core.profiles import Profile
-from ..core.view import Prices
 from ..errors import BadSetting
 from ..expand.expander import Place
 from ..models.known import format_of_model

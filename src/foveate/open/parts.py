@@ -15,9 +15,9 @@ from ..conversation.plugins import Plugin
 from ..conversation.prefetch import SummaryPrefetch
 from ..conversation.state import State
 from ..conversation.summary_fetcher import SummaryFetcher
+from ..core.call_context import Prices
 from ..core.catalog import Prompt
 from ..core.profiles import Profile, adjusted_to_model, profile_for, window_of
-from ..core.view import Prices
 from ..counters import counter_for, counter_named
 from ..errors import UnknownWindow
 from ..expand.expander import ExpandOptions

@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..core.budget import measure_excess
+from ..core.call_context import Prices
 from ..core.economy import flush_cost, is_cold, reasoning_cost, saving
 from ..core.edits import Edit, Hide, Path, Replace, Span, Summarize, Target
 from ..core.entry_facts import EntryFact
@@ -28,7 +29,7 @@ from ..core.messages import Message, Part, Reasoning, ToolResult
 from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS, tokens_of
 from ..core.summaries import NeedsSummary
-from ..core.view import Entry, Prices, View
+from ..core.view import Entry, View
 from ..errors import BadSetting
 from .kinds import check_kinds
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..core.call_context import Prices
 from ..core.profiles import window_of
-from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
 from ..models.known import format_of_model, prices_of_model
 from ..policies import DEFAULT_PRESET, PolicyChoice

@@ -14,10 +14,11 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from ..core.call_context import Prices
 from ..core.handles import parse_handle
 from ..core.messages import Message
 from ..core.sizes import tokens_of
-from ..core.view import Entry, Prices, View
+from ..core.view import Entry, View
 from ..errors import UnknownHandle
 from .measure import Bill, FetchCosts, ViewChanges, share
 from .references import Positions, References, UsedReferences, call_lines, call_text, identifiers, pick, whole_lines

@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ..conversation.past import PastCall
+from ..core.call_context import Prices
 from ..core.messages import Message
 from ..core.sizes import tokens_of
 from ..core.snapshots import Row
-from ..core.view import Entry, Prices
+from ..core.view import Entry
 from ..ports import Rendered
 
 __all__ = [

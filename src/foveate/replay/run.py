@@ -18,6 +18,7 @@ import msgspec
 
 from ..conversation import Conversation
 from ..core.budget import measure_excess
+from ..core.call_context import Prices
 from ..core.economy import is_cold
 from ..core.edits import Bill, Edit, Restore, Summarize, Task, ends_of
 from ..core.messages import Message
@@ -25,7 +26,7 @@ from ..core.planner import Policy
 from ..core.profiles import profile_for
 from ..core.receipts import Receipt
 from ..core.stamps import Usage
-from ..core.view import Prices, View
+from ..core.view import View
 from ..core.wire import encode_message
 from ..open import Options, cost_of, open_conversation, open_summarizer
 from ..policies import DEFAULT_PRESET, PolicyChoice

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from ..core.call_context import Prices
 from ..core.sizes import estimate, tokens_of
 from ..core.summaries import Summary, SummaryRequest
-from ..core.view import Prices
 from ..ports import Summarizer
 
 __all__ = ["BilledSummarizer", "ImmediateCall"]

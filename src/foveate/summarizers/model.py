@@ -19,12 +19,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ..core.call_context import Budget
 from ..core.length_errors import is_too_long
 from ..core.messages import Message, user
 from ..core.profiles import profile_for, window_of
 from ..core.stamps import Stamp
 from ..core.summaries import Summary, SummaryRequest, read_answer, replace_surrogates
-from ..core.view import Budget, Entry, View
+from ..core.view import Entry, View
 from ..errors import BadSetting, NoSummary
 from ..ports import Format, Model, Summarizer
 from .acceptance import find_refusal

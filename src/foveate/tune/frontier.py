@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from ..core.call_context import Prices
 from ..core.messages import Message
 from ..core.sizes import tokens_of
-from ..core.view import Prices
 from ..replay.references import References, things_in_calls
 from ..replay.result import Row
 

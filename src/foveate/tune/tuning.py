@@ -14,7 +14,7 @@ from random import Random
 from time import monotonic
 from typing import Literal
 
-from ..core.view import Prices
+from ..core.call_context import Prices
 from ..errors import BadSetting
 from ..replay.corpus import Failure, sum_rows
 from ..replay.engines import Engine, open_engine

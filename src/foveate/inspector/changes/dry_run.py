@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from ...core.call_context import Prices
 from ...core.context import Rates
 from ...core.economy import is_cold
 from ...core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target
 from ...core.handles import Handle
 from ...core.messages import Message
 from ...core.planner import Plan
-from ...core.view import Entry, Prices, View
+from ...core.view import Entry, View
 
 __all__ = ["DryRun", "EntryChange", "NeededSummary", "RequestFigures", "cached_tokens", "measure_plan"]
 

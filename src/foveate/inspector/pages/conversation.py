@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from ...conversation import Conversation
+from ...core.call_context import Budget
 from ...core.messages import Message, Part, ToolCall
 from ...core.profiles import window_of
-from ...core.view import Budget
 from ...errors import BadInput
 from ...open import cost_of
 from ...replay.result import KIND_NAMES

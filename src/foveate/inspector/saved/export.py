@@ -10,9 +10,9 @@ from contextlib import suppress
 from urllib.parse import quote
 
 from ...conversation import Conversation
+from ...core.call_context import NO_WINDOW
 from ...core.plurals import plural
 from ...core.scripts import MARKS
-from ...core.view import NO_WINDOW
 from ...open import cost_of
 from ...replay.numbers import count, dollars, percent
 from ...replay.report import join_words

@@ -11,9 +11,10 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
+from ...core.call_context import NO_WINDOW, Budget
 from ...core.messages import Message, Part
 from ...core.plurals import plural
-from ...core.view import NO_WINDOW, Budget, Entry, View
+from ...core.view import Entry, View
 from ...replay.result import ReplayResult
 from ..content import FOLDED, Limits, headline, render
 from ..templating import environment

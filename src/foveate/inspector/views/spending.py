@@ -16,12 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from ...conversation import Conversation
+from ...core.call_context import NO_WINDOW, Budget, Prices
 from ...core.context import Rates, rates_of
 from ...core.messages import Message
 from ...core.sizes import estimate, tokens_of
 from ...core.snapshots import Row
 from ...core.stamps import Stamp
-from ...core.view import NO_WINDOW, Budget, Entry, Prices, View
+from ...core.view import Entry, View
 from ...formats import get_format
 from ...policies.superseded_results import ResultTracker, Superseded, TrackedResult
 from ...policies.tool_kinds import CallKind, create_classifier

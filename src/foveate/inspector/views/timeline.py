@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from ...conversation import Conversation
 from ...conversation.past import LateChange, PastCall, Walk
+from ...core.call_context import NO_WINDOW, Budget, Prices
 from ...core.context import Rates, rates_of
 from ...core.edits import Bill, Record, Summarize, Task
 from ...core.profiles import Profile
@@ -25,7 +26,7 @@ from ...core.receipts import receipt_of
 from ...core.sizes import estimate
 from ...core.snapshots import Row
 from ...core.stamps import Usage, is_interrupted
-from ...core.view import NO_WINDOW, Budget, Prices, View
+from ...core.view import View
 from ...errors import StoreError
 from ...formats import get_format
 from ...ports import CostOf, Format, Head

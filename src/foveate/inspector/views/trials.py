@@ -8,7 +8,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from ...conversation import Conversation
-from ...core.view import Prices
+from ...core.call_context import Prices
 from ...errors import BadSetting
 from ...policies.presets import SHIPPED, load_preset
 from ...replay.measure import DEFAULT_PRICES
