@@ -114,6 +114,8 @@ class CallerHistory:
         self._shown: list[int] = []  # indices of the messages that they show
         self.first_open = 0
         """Index of a message before which the caller removed all but system messages."""
+        self._asked: dict[str, int] = {}  # the newest message with each call, before `_asked_until`
+        self._asked_until = 0
         self._is_tangled = False  # whether some items are in another order than the messages
         self.places: Mapping[int, ListPlace] = {}
         """The places of messages in the last list, by position."""
@@ -276,15 +278,13 @@ class CallerHistory:
 
         Some clients join a reply that only has calls to the one before it.
         """
-        wanted, indices = set(traits.calls), list[int]()
-        for index in range(len(self.known) - 1, self.first_open - 1, -1):
-            known = self.known[index]
-            if len(traits.calls) < 2 or not wanted:
-                break
-            if not wanted.isdisjoint(known.traits.calls) and not (known.is_hidden or known.edits or known.is_erased):
-                wanted -= set(known.traits.calls)
-                indices.insert(0, index)
-        if wanted or len(indices) < 2:
+        for index in range(self._asked_until, len(self.known)):
+            self._asked.update(dict.fromkeys(self.known[index].traits.calls, index))
+        self._asked_until = len(self.known)
+        indices = sorted({self._asked.get(call_id, -1) for call_id in traits.calls})
+        if len(indices) < 2 or indices[0] < self.first_open:
+            return []
+        if any(known.is_hidden or known.edits or known.is_erased for known in map(self.known.__getitem__, indices)):
             return []
         replies = [_Reply(index, self._load(self.known[index].position)) for index in indices]
         parts = [part for reply in replies for part in reply.shown(self.known[reply.number])]
